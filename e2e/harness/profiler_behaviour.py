@@ -208,3 +208,93 @@ def tritons_profiler_learns_the_nodes_of_a_graph_from_callbacks(world):
     expect(counts.get("gemm 2048x2048x2048") == 4, f"kernels by graph node: {counts}")
     expect(len(counts) == 2 and set(counts.values()) == {4}, f"kernels by graph node: {counts}")
     expect("Cannot find graph" not in world.server.logs(job["metadata"]["name"]), "Proton does not know the graph")
+
+
+# Asks CUPTI itself, as profilers that are compiled do. Numbers are those of cupti_activity.h.
+RECORDS = """
+    import ctypes, json, os, torch
+    from ctypes import byref, c_char_p, c_size_t, c_uint32, c_uint64, c_void_p
+    cupti = ctypes.CDLL("libcupti.so.13")
+    NAMES = {8: "device", 9: "context", 11: "name", 12: "marker", 13: "data", 37: "stream", 49: "memory", 50: "pool"}
+    FIELDS = {
+        "memory": {"operation": (c_uint32, 4), "place": (c_uint32, 8), "correlation": (c_uint32, 12),
+                   "address": (c_uint64, 16), "bytes": (c_uint64, 24), "at": (c_uint64, 32)},
+        "marker": {"flags": (c_uint32, 4), "at": (c_uint64, 8), "id": (c_uint32, 16), "name": (c_char_p, 40)},
+        "stream": {"id": (c_uint32, 8), "flag": (c_uint32, 16), "correlation": (c_uint32, 20)},
+    }
+    buffers, records = [], []
+    @ctypes.CFUNCTYPE(None, ctypes.POINTER(c_void_p), ctypes.POINTER(c_size_t), ctypes.POINTER(c_size_t))
+    def give(buffer, size, most):
+        buffers.append(ctypes.create_string_buffer(1 << 20))
+        buffer[0], size[0], most[0] = ctypes.addressof(buffers[-1]), 1 << 20, 0
+    @ctypes.CFUNCTYPE(None, c_void_p, c_uint32, c_void_p, c_size_t, c_size_t)
+    def take(context, stream, buffer, size, valid):
+        record = c_void_p()
+        while cupti.cuptiActivityGetNextRecord(c_void_p(buffer), c_size_t(valid), byref(record)) == 0:
+            kind = NAMES[c_uint32.from_address(record.value).value]
+            fields = {}
+            for name, (type, at) in FIELDS.get(kind, {}).items():
+                fields[name] = type.from_address(record.value + at).value
+            if isinstance(fields.get("name"), bytes):
+                fields["name"] = fields["name"].decode()
+            records.append({"kind": kind, **fields})
+    assert cupti.cuptiActivityRegisterCallbacks(give, take) == 0
+    for kind in NAMES:
+        assert cupti.cuptiActivityEnable(kind) == 0, NAMES[kind]
+    for kind in (15, 30, 40, 51):  # Accesses, samples, NVLink, whole graphs.
+        assert cupti.cuptiActivityEnable(kind) == 27, kind  # CUPTI_ERROR_NOT_SUPPORTED.
+    side = torch.cuda.Stream()
+    pinned = torch.empty(1 << 20).pin_memory()
+    for step in range(4):
+        torch.cuda.nvtx.range_push(f"step {step}")
+        x = torch.zeros(1 << 26, device="cuda")
+        torch.cuda.nvtx.mark("here")
+        x.sum().item()
+        torch.cuda.nvtx.range_pop()
+        del x
+        torch.cuda.empty_cache()
+    assert cupti.cuptiActivityFlushAll(1) == 0
+    json.dump(records, open("records.json", "w"))
+"""
+
+
+@test
+def cuptis_records_of_memory_objects_and_markers_are_those_of_the_program(world):
+    job = world.run(RECORDS, measure=100)
+    expect_complete(job)
+    records = json.loads((world.folder / f"job{world.count}" / "records.json").read_text())
+    of = lambda kind: [record for record in records if record["kind"] == kind]
+    expect([len(of(kind)) for kind in ("device", "context")] == [1, 1], f"{of('device')}, {of('context')}")
+    streams = of("stream")
+    # The default stream and those of PyTorch's pool, of which the program asked for one.
+    expect(streams[0]["id"] == 7 and streams[0]["flag"] == 3, f"{streams[:2]}")
+    expect(
+        len(streams) > 1 and all(stream["flag"] == 2 and stream["correlation"] for stream in streams[1:]), f"{streams}"
+    )
+
+    marks = of("marker")
+    steps = [mark for mark in marks if (mark["name"] or "").startswith("step")]
+    expect([mark["name"] for mark in steps] == [f"step {step}" for step in range(4)], f"{marks}")
+    ends = {mark["id"]: mark["at"] for mark in marks if mark["flags"] == 4}
+    expect(all(mark["at"] < ends[mark["id"]] for mark in steps), f"{marks}")
+    expect(sum(mark["name"] == "here" and mark["flags"] == 1 for mark in marks) == 4, f"{marks}")
+
+    memory = of("memory")
+    expect(any(record["place"] == 2 for record in memory), "no pinned memory")
+    live, most, times = {}, 0, []
+    for record in (record for record in memory if record["place"] == 3):
+        times.append(record["at"])
+        expect(record["correlation"] > 0, f"{record} belongs to no call")
+        if record["operation"] == 1:
+            live[record["address"]] = record["bytes"]
+        else:
+            expect(live.pop(record["address"]) == record["bytes"], f"{record} was not allocated")
+        most = max(most, sum(live.values()))
+    reported = job["status"]["prediction"]["memory"]["byCategory"]["allocations"]
+    expect(times == sorted(times) and len(times) >= 8, f"{times}")
+    expect(most == reported, f"records reach {most} bytes, the report says {reported}")
+    # Each step allocates between its marks, in virtual time.
+    large = [record["at"] for record in memory if record["operation"] == 1 and record["bytes"] == 1 << 28]
+    for mark, at in zip(steps, large):
+        expect(mark["at"] <= at <= ends[mark["id"]], f"{large} are not in {steps}")
+    print(f"     {len(records)} records, {most} bytes at most")

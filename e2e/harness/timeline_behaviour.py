@@ -205,6 +205,73 @@ def counters_of_links_hold_the_bytes_that_collectives_moved(world):
     print(f"     {len(crossed)} links, {[(row['link'], round(row['bytes'])) for row in crossed if row['bytes'] > 0]}")
 
 
+# What is kept for its backward pass is known by hand: memory_behaviour.py.
+LAYERS = """
+    import torch
+    torch.cuda.set_device(0)
+    model = torch.nn.Sequential(
+        torch.nn.Linear(1024, 4096), torch.nn.GELU(), torch.nn.Linear(4096, 1024)).cuda()
+    optimizer = torch.optim.AdamW(model.parameters(), OPTIONS)
+    x = torch.randn(4096, 1024, device="cuda")
+    for step in range(8):
+        optimizer.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        optimizer.step()
+"""
+MEMORY = """
+    SELECT track.name AS name, min(value) AS least, max(value) AS most, count(DISTINCT value) AS changes
+    FROM counter JOIN track ON track.id = track_id WHERE track.name LIKE 'GPU 0 memory: %' GROUP BY 1
+"""
+VALUES = """
+    SELECT track.name AS name, ts, value FROM counter JOIN track ON track.id = track_id
+    WHERE track.name LIKE 'GPU 0 memory: %' ORDER BY ts
+"""
+PARTS = ("parameters", "gradients", "optimizer state", "activations", "other allocations")
+
+
+def expect_parts_to_be_the_allocations(trace):
+    """At each moment, together."""
+    now, last = {}, None
+    for row in trace_tables.ask(trace, VALUES) + [{"name": "", "ts": None, "value": 0}]:
+        if row["ts"] != last and last is not None:
+            parts = sum(now[f"GPU 0 memory: {part}"] for part in PARTS)
+            expect(parts == now["GPU 0 memory: allocations"], f"at {last}: {now}")
+        now[row["name"]], last = row["value"], row["ts"]
+
+
+@test
+def counters_of_memory_reach_what_the_report_says_lies_in_it(world):
+    outputs = "{eventLog: true, timeline: {iterations: 1}}"
+    for options in ("fused=True", "foreach=True"):
+        jobs = []
+        for shown in (outputs, "{eventLog: true}"):
+            document = world.job(LAYERS.replace("OPTIONS", options), measure=2)
+            jobs.append(
+                world.server.run(document.replace("outputs: {eventLog: true}", f"outputs: {shown}"), seconds=300)
+            )
+        for job in jobs:
+            expect_complete(job)
+        expect(world.event_logs(jobs[0]) == world.event_logs(jobs[1]), "looking at memory changes the prediction")
+        done, trace = fetch(world, jobs[0])
+        expect(done.returncode == 0, f"eidolon timeline: {done.stderr}")
+        shown = {row["name"].removeprefix("GPU 0 memory: "): row for row in trace_tables.ask(trace, MEMORY)}
+        memory = jobs[0]["status"]["prediction"]["memory"]
+        expect(memory == jobs[1]["status"]["prediction"]["memory"], "looking at memory changes the report")
+        names = {"parameters": "parameters", "gradients": "gradients", "optimizerState": "optimizer state"}
+        wanted = {name: memory["allocations"][key] for key, name in names.items()}
+        wanted["activations"] = memory["allocations"]["activations"]
+        wanted |= {"NCCL" if key == "nccl" else key: value for key, value in memory["byCategory"].items()}
+        most = {name: shown[name]["most"] for name in wanted}
+        expect(most == wanted, f"{options}: the timeline reaches {most}, the report says {wanted}")
+        # Parameters and what the optimizer keeps stay; gradients and activations come and go.
+        expect(shown["parameters"]["changes"] == 1 and shown["optimizer state"]["changes"] == 1, f"{shown}")
+        expect(shown["activations"]["least"] == 0 and shown["activations"]["changes"] >= 4, f"{shown}")
+        expect(shown["gradients"]["least"] == 0, f"{shown}")
+        expect_parts_to_be_the_allocations(trace)
+        print(f"     {options}: {most}")
+
+
 @test
 def a_timeline_shows_the_ranks_that_were_asked_for_and_counts_what_did_not_fit(world):
     job = run(world, "{eventLog: true, timeline: {iterations: 1, ranks: [1], operations: 12}}")

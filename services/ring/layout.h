@@ -124,8 +124,9 @@ struct Cursors {
   Cursor floor_copy_ps;  // Agent: raised before the floor, so never below it.
   alignas(64) std::atomic<std::uint32_t> writer_waits;  // A writer sleeps on read_position.
   alignas(64) std::atomic<std::uint32_t> farewell;      // Farewell; shim.
-  alignas(64) std::atomic<std::uint32_t> wants_lines;   // Agent: 1 while calls tell their line
-                                                        // (python_line.h).
+  // Agent: 1 while a timeline is made, for which calls tell their line (python_line.h) and
+  // allocators their blocks (memory_block.h).
+  alignas(64) std::atomic<std::uint32_t> wants_timeline;
 };
 static_assert(kCursorsOffset + sizeof(Cursors) <= kDevicesOffset);
 

@@ -1,6 +1,7 @@
 // Lines of the program, for its timeline. The shim tells them only while the agent wants them
-// (Cursors::wants_lines), by kPythonLine records. A record with a text gives a number a line; one
-// without says that the calls and waits that follow were made there, until the next such record.
+// (Cursors::wants_timeline), by kPythonLine records. A record with a text gives a number a line;
+// one without says that the calls and waits that follow were made there, until the next such
+// record.
 #pragma once
 
 #include <cstdint>

@@ -52,11 +52,14 @@ enum class RecordKind : std::uint16_t {
                    // number of the job's declaration that gave the value, 0 for none.
   kDamage,         // MarkRecord + text: what the shim found overwritten in this memory.
   // A profiler inside the process (activity.h).
-  kActivity,       // WaitRecord, id: ActivityRequest. Answered at once; costs no virtual time.
-  kActivations,    // MemoryRecord, used: the most that was kept at once for backward passes.
-  kPythonLine,     // MarkRecord + text; id: its number (python_line.h).
-  kGuessedValues,  // MarkRecord + text: where ghosts' values were taken from another rank. Of
-                   // folded jobs.
+  kActivity,     // WaitRecord, id: ActivityRequest. Answered at once; costs no virtual time.
+  kActivations,  // MemoryRecord, used: the most that was kept at once for backward passes.
+  // Where ghosts' values were taken from another rank: MarkRecord + text. Of folded jobs.
+  kGuessedValues,
+  // For a timeline, all from here on.
+  kPythonLine,        // MarkRecord + text; id: its number (python_line.h).
+  kMemoryBlock,       // MemoryBlockRecord (memory_block.h).
+  kOptimizerTensors,  // OptimizerTensorsRecord + OptimizerTensor[count] (memory_block.h).
   kCount,
 };
 

@@ -48,13 +48,11 @@ struct TensorLists {
   // start at the structure of PyTorch, with its chunks of kChunk elements.
   void NumberFromFirstChunk(std::byte* bytes, std::uint32_t launched) const;
 
+  // The tensor of a block; the table begins at `owners`.
+  std::size_t OwnerOf(const std::byte* owners, std::size_t block) const;
   std::size_t BytesOfTables() const;
   // Where the scalars lie: begin and end, equal without any.
   std::pair<std::size_t, std::size_t> Scalars() const;
-
- private:
-  // The tensor of a block; the table begins at `owners`.
-  std::size_t OwnerOf(const std::byte* owners, std::size_t block) const;
 };
 
 // Inputs of a concatenation, one for each grid.y: address[inputs], offset, size and count

@@ -7,6 +7,8 @@
 // asked, shows the function that all of them are in meanwhile, Engine::thread_main of
 // libtorch_cpu.so; this one stands before it, too. Gathered parameters of FSDP and ZeRO come and go
 // like activations; the program's Python frames tell them apart.
+//
+// While a timeline is made, the agent is told of each block.
 #include <dlfcn.h>
 
 #include <array>
@@ -18,12 +20,14 @@
 #include <unordered_map>
 
 #include "services/ring/layout.h"
+#include "services/ring/memory_block.h"
 #include "shim/autograd/kept_memory.h"
 #include "shim/core/python_line.h"
 #include "shim/core/session.h"
 #include "shim/core/spin_lock.h"
 #include "shim/core/system.h"
 #include "shim/core/thread_role.h"
+#include "shim/gpu/device/device.h"
 #include "shim/gpu/memory/memory.h"
 
 // As PyTorch declares them.
@@ -129,8 +133,21 @@ Books& TheBooks() {
   return *books;
 }
 
-void Note(std::uint64_t block, std::int64_t bytes, int device) {
+// For a timeline. The allocator holds its lock, so that blocks are told in its order.
+void TellBlock(core::Session& session, std::uint64_t block, std::int64_t bytes, int device,
+               bool is_activation) {
+  ring::MemoryBlockRecord record{};
+  record.header.kind = ring::RecordKind::kMemoryBlock;
+  record.header.device = gpu::RingDevice(device);
+  record.address = block;
+  record.bytes = bytes;
+  record.is_activation = is_activation ? 1 : 0;
+  core::Append(session, record);
+}
+
+void Note(core::Session& session, std::uint64_t block, std::int64_t bytes, int device) {
   const bool in_backward = core::RunsBackward();
+  bool kept = false;
   std::optional<std::uint64_t> news;
   {
     Books& books = TheBooks();
@@ -139,13 +156,15 @@ void Note(std::uint64_t block, std::int64_t bytes, int device) {
     if (in_backward) memory.NoteBackward();
     if (bytes < 0) {
       const auto taken = memory.BytesOf(block);
-      memory.GiveBack(block, taken && in_backward && books.looks.IsAutogradsOwn(*taken));
+      kept = taken && in_backward && books.looks.IsAutogradsOwn(*taken);
+      memory.GiveBack(block, kept);
     } else if (!in_backward) {
       memory.Take(block, static_cast<std::uint64_t>(bytes));
       news = memory.News();
     }
   }
   if (news) gpu::TellActivations(device, *news);
+  if (session.wants_timeline()) TellBlock(session, block, bytes, device, kept);
 }
 
 }  // namespace
@@ -165,11 +184,12 @@ void torch::autograd::Engine::thread_main(const std::shared_ptr<GraphTask>& task
 void c10::reportMemoryUsageToProfiler(void* block, std::int64_t bytes, std::size_t allocated,
                                       std::size_t reserved, Device device) {
   using namespace eidolon;  // NOLINT: this is the one function of another namespace.
+  auto* const session = shim::core::Session::Existing();
   if (device.type == shim::autograd::kCuda && device.index >= 0 &&
       device.index < static_cast<int>(ring::kMaxDevices) && !shim::core::IsTearingDown() &&
-      shim::core::Session::Existing() != nullptr) {
+      session != nullptr) {
     try {
-      shim::autograd::Note(reinterpret_cast<std::uintptr_t>(block), bytes, device.index);
+      shim::autograd::Note(*session, reinterpret_cast<std::uintptr_t>(block), bytes, device.index);
     } catch (...) {  // No memory for the book: it tells less.
     }
   }

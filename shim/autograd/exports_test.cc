@@ -4,9 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <thread>
 #include <vector>
 
+#include "services/ring/memory_block.h"
 #include "shim/core/fake_agent.h"
 #include "shim/core/session.h"
 #include "shim/core/thread_role.h"
@@ -68,6 +70,40 @@ TEST(AutogradTest, TellsWhatBackwardPassesGiveBack) {
   EXPECT_EQ(told[0].header().device, 0);
   EXPECT_EQ(told[1].As<ring::MemoryRecord>().used, 1024u);
   EXPECT_EQ(told[1].header().device, 1);
+}
+
+TEST(AutogradTest, TellsBlocksWhileATimelineIsMade) {
+  core::FakeAgent& agent = core::FakeAgent::Start();
+  ASSERT_NE(core::Session::Get(), nullptr);
+  agent.Reset();
+  ReportBlock(0x100000, 512);
+  agent.cursors().wants_timeline.store(1);
+
+  ReportBlock(0x200000, 4096, kGpuDevice, 1);
+  InBackward([] {
+    ReportBlock(0x300000, 1024, kGpuDevice, 1);
+    ReportBlock(0x200000, -4096, kGpuDevice, 1);
+  });
+  ReportBlock(0x300000, -1024, kGpuDevice, 1);
+  agent.cursors().wants_timeline.store(0);
+  ReportBlock(0x100000, -512);
+
+  struct Told {
+    std::uint64_t address;
+    std::int64_t bytes;
+    std::uint32_t is_activation;
+  };
+  const Told wanted[] = {
+      {0x200000, 4096, 0}, {0x300000, 1024, 0}, {0x200000, -4096, 1}, {0x300000, -1024, 0}};
+  const auto told = agent.RecordsOf(ring::RecordKind::kMemoryBlock);
+  ASSERT_EQ(told.size(), std::size(wanted));
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    const auto& record = told[i].As<ring::MemoryBlockRecord>();
+    EXPECT_EQ(record.address, wanted[i].address) << i;
+    EXPECT_EQ(record.bytes, wanted[i].bytes) << i;
+    EXPECT_EQ(record.is_activation, wanted[i].is_activation) << i;
+    EXPECT_EQ(record.header.device, 1) << i;
+  }
 }
 
 }  // namespace

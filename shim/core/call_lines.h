@@ -3,15 +3,19 @@
 
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
+
+#include "shim/core/python_frames.h"
 
 namespace eidolon::shim::core {
 
 class RingWriter;
 
 // Numbers lines in the order in which they are met (services/ring/python_line.h). Owned by the
-// session; thread safe. Looking takes real time, some ten microseconds, but none of the program's.
+// session; thread safe. Looking takes real time, but none of the program's: tens of microseconds,
+// and less where the interpreter's frames are read (python_frames.h) and the place was met before.
 class CallLines {
  public:
   // The calling thread's line; the agent has been told its text when this returns.
@@ -19,8 +23,13 @@ class CallLines {
   std::uint32_t NumberHere(RingWriter& writer) noexcept;
 
  private:
+  std::uint32_t NumberOf(std::string line, RingWriter& writer);
+  // As NumberHere; nothing: the interpreter's text says it.
+  std::optional<std::uint32_t> QuickNumber(RingWriter& writer);
+
   std::mutex mutex_;  // Guards what follows; held while a new line enters the ring.
   std::unordered_map<std::string, std::uint32_t> numbers_;
+  std::unordered_map<PythonPlaceKey, std::uint32_t, PythonPlaceHash> places_;
 };
 
 }  // namespace eidolon::shim::core

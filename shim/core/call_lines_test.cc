@@ -41,7 +41,7 @@ class CallLinesTest : public ::testing::Test {
     Want(true);
   }
 
-  void Want(bool wanted) { agent_.cursors().wants_lines.store(wanted ? 1 : 0); }
+  void Want(bool wanted) { agent_.cursors().wants_timeline.store(wanted ? 1 : 0); }
   void LaunchAt(const std::string& file, int line) {
     stack = "  File \"" + file + "\", line " + std::to_string(line) + " in step\n";
     ring::LaunchRecord record{};

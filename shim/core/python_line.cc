@@ -37,26 +37,35 @@ const Interpreter& ThisInterpreter() {
   return python;
 }
 
-// A PyTorch of the program's environment.
-bool IsTorch(std::string_view file) {
-  return file.find("-packages/torch/") != std::string_view::npos;
-}
+// A file that stacks are written to, one over the other, and whose bytes lie in memory.
+class StackFile {
+ public:
+  static constexpr std::size_t kBytes = 16 << 10;
+
+  StackFile() : file_(memfd_create("eidolon-stack", MFD_CLOEXEC)) {
+    if (file_ < 0 || ftruncate(file_, kBytes) != 0) return;
+    void* const mapped = mmap(nullptr, kBytes, PROT_READ, MAP_SHARED, file_, 0);
+    if (mapped != MAP_FAILED) bytes_ = static_cast<const char*>(mapped);
+  }
+  std::string Read(const Interpreter& python, void* thread) const {
+    if (bytes_ == nullptr || lseek(file_, 0, SEEK_SET) != 0) return "";
+    python.dump(file_, thread);
+    const off_t written = lseek(file_, 0, SEEK_CUR);
+    if (written <= 0) return "";
+    return {bytes_, std::min(static_cast<std::size_t>(written), kBytes)};
+  }
+
+ private:
+  const int file_;
+  const char* bytes_ = nullptr;
+};
 
 std::string ReadStack(const Interpreter& python, void* thread) {
   static std::mutex mutex;  // Guards the file.
   const std::lock_guard guard(mutex);
-  static const int file = memfd_create("eidolon-stack", MFD_CLOEXEC);
-  if (file < 0 || ftruncate(file, 0) != 0 || lseek(file, 0, SEEK_SET) != 0) return "";
-  python.dump(file, thread);
-  std::string text(16 << 10, '\0');
-  const ssize_t bytes = pread(file, text.data(), text.size(), 0);
-  text.resize(bytes < 0 ? 0 : static_cast<std::size_t>(bytes));
-  return text;
+  static const StackFile file;  // Stays open: threads may outlive main.
+  return file.Read(python, thread);
 }
-
-}  // namespace
-
-namespace {
 
 // A frame of the interpreter's text.
 struct Frame {
@@ -68,6 +77,10 @@ std::string_view FunctionOf(std::string_view behind_number) {
   constexpr std::string_view kIn = " in ";
   if (!behind_number.starts_with(kIn)) return {};
   return behind_number.substr(kIn.size(), kFunctionBytesMax);
+}
+
+void CutLine(std::string* place) {
+  if (place->size() > kLineBytesMax) place->erase(0, place->size() - kLineBytesMax);
 }
 
 Frame InnermostFrame(std::string_view stack) {
@@ -92,11 +105,25 @@ Frame InnermostFrame(std::string_view stack) {
     frame.function = FunctionOf(rest.substr(digits.size()));
     break;
   }
-  if (frame.line.size() > kLineBytesMax) frame.line.erase(0, frame.line.size() - kLineBytesMax);
+  CutLine(&frame.line);
   return frame;
 }
 
 }  // namespace
+
+// A PyTorch of the program's environment.
+bool IsTorch(std::string_view file) {
+  return file.find("-packages/torch/") != std::string_view::npos;
+}
+
+std::string PlaceOfFrame(const PythonFrameText& frame) {
+  std::string place(frame.path);
+  place.append(":").append(std::to_string(frame.line));
+  CutLine(&place);
+  const std::string_view function = frame.function.substr(0, kFunctionBytesMax);
+  if (!function.empty()) place.append(" in ").append(function);
+  return place;
+}
 
 std::string LineOf(std::string_view stack) { return InnermostFrame(stack).line; }
 
@@ -106,17 +133,34 @@ std::string PlaceOf(std::string_view stack) {
   return frame.line;
 }
 
+bool HasStackText() noexcept {
+  try {
+    return ThisInterpreter().dump != nullptr;
+  } catch (...) {
+    return false;
+  }
+}
+
+void* PythonThread() noexcept {
+  try {
+    const Interpreter& python = ThisInterpreter();
+    if (python.this_thread == nullptr || python.is_initialized == nullptr ||
+        python.is_initialized() == 0) {
+      return nullptr;
+    }
+    return python.this_thread();
+  } catch (...) {
+    return nullptr;
+  }
+}
+
 namespace {
 
 // Of the calling thread; empty when it cannot be had.
 std::string StackOfThread() {
   const Interpreter& python = ThisInterpreter();
-  if (python.dump == nullptr || python.this_thread == nullptr || python.is_initialized == nullptr ||
-      python.is_initialized() == 0) {
-    return "";
-  }
-  void* const thread = python.this_thread();
-  return thread == nullptr ? "" : ReadStack(python, thread);
+  void* const thread = PythonThread();
+  return thread == nullptr || python.dump == nullptr ? "" : ReadStack(python, thread);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ inline constexpr std::size_t kLineBytesMax = 160;
 inline constexpr std::size_t kFunctionBytesMax = 72;
 
 // "folder/train.py:40", the end of a path that is too long; empty: not to be had. Some ten
-// microseconds. Thread safe.
+// microseconds and more, by the depth of the stack. Thread safe.
 std::string PythonLine() noexcept;
 // The same with the function: "folder/train.py:40 in step".
 std::string PythonPlace() noexcept;
@@ -37,6 +37,23 @@ PythonState PythonOfThread() noexcept;
 bool BackwardRunsIn(std::initializer_list<std::string_view> words) noexcept;
 // The same of a text of the interpreter.
 bool BackwardRunsIn(std::string_view stack, std::initializer_list<std::string_view> words);
+
+// The calling thread's state in the interpreter; null: it runs no Python, or that is not to be had.
+void* PythonThread() noexcept;
+
+// Whether the interpreter exports the function for the text of a stack. Without it, PythonLine and
+// PythonPlace are empty.
+bool HasStackText() noexcept;
+
+// Whether a file is one of PyTorch, in the program's environment.
+bool IsTorch(std::string_view file);
+struct PythonFrameText {
+  std::string_view path;
+  int line = 0;
+  std::string_view function;
+};
+// As PythonPlace tells it.
+std::string PlaceOfFrame(const PythonFrameText& frame);
 
 // Of the interpreter's own text: "  File "/a/b.py", line 12 in step" and more such lines, innermost
 // first.

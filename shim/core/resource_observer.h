@@ -1,10 +1,11 @@
-// Who is told of the objects that a program makes of a GPU, and of its waits: a profiler's
-// callbacks (shim/cupti). While nobody is, a change pays a load for it.
+// Who is told of the objects that a program makes of a GPU, of its memory, and of its waits: a
+// profiler (shim/cupti). While nobody is, a change pays a load for it.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 namespace eidolon::shim::core {
@@ -50,11 +51,44 @@ struct ResourceChange {
   GraphObjects graph;
 };
 
+// A pool of stream-ordered memory.
+struct MemoryPoolState {
+  std::uint64_t handle = 0;
+  std::uint64_t release_threshold = 0;
+  std::uint64_t reserved = 0;
+  std::uint64_t used = 0;
+};
+
+enum class MemoryPlace : std::uint8_t { kDevice, kPinned, kManaged };
+
+// The program allocated memory, or freed it.
+struct MemoryChange {
+  bool is_release = false;
+  MemoryPlace place = MemoryPlace::kDevice;
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+  int device = 0;
+  // Of what is ordered by a stream.
+  void* stream = nullptr;
+  std::optional<MemoryPoolState> pool;
+};
+
+enum class PoolEvent : std::uint8_t { kCreated, kDestroyed, kTrimmed };
+
+struct PoolChange {
+  PoolEvent event = PoolEvent::kCreated;
+  int device = 0;
+  std::uint64_t kept_bytes = 0;  // At least, of a pool that is trimmed.
+  MemoryPoolState pool;
+};
+
 // Told on the thread that makes the change, which holds no lock of the shim: what is told may call
 // CUDA.
 class ResourceObserver {
  public:
   virtual void ResourceChanged(const ResourceChange& change) noexcept = 0;
+  virtual void MemoryChanged(const MemoryChange& change) noexcept = 0;
+  virtual void PoolChanged(const PoolChange& change) noexcept = 0;
   // The program's wait for a stream is over.
   virtual void StreamSynchronized(void* context, void* stream) noexcept = 0;
   // The same for all of a context.
@@ -76,6 +110,12 @@ inline void ObserveResources(ResourceObserver* observer) noexcept {
 
 inline void TellOfResource(const ResourceChange& change) noexcept {
   if (ResourceObserver* const observer = WhoSeesResources()) observer->ResourceChanged(change);
+}
+inline void TellOfMemory(const MemoryChange& change) noexcept {
+  if (ResourceObserver* const observer = WhoSeesResources()) observer->MemoryChanged(change);
+}
+inline void TellOfPool(const PoolChange& change) noexcept {
+  if (ResourceObserver* const observer = WhoSeesResources()) observer->PoolChanged(change);
 }
 inline void TellOfStreamWait(void* context, void* stream) noexcept {
   if (ResourceObserver* const observer = WhoSeesResources()) {

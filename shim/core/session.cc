@@ -138,8 +138,7 @@ bool IsShown(const ring::RecordHeader& record) {
 bool Write(ring::RecordHeader* record, std::size_t record_bytes,
            std::span<const std::span<const std::byte>> tail, std::uint64_t* position) {
   SessionState& state = GetState();
-  const ring::Cursors& cursors = *ring::CursorsOf(state.connection.segment);
-  if (cursors.wants_lines.load(std::memory_order_relaxed) == 0 || !IsShown(*record)) {
+  if (!TheSession()->wants_timeline() || !IsShown(*record)) {
     return state.writer.Append(record, record_bytes, tail, position);
   }
   const std::uint32_t line = state.lines.NumberHere(state.writer);
@@ -205,6 +204,11 @@ const ring::DeviceProperties& Session::device(int device) const noexcept {
 }
 
 const ring::SegmentHeader& Session::header() const noexcept { return GetState().header; }
+
+bool Session::wants_timeline() const noexcept {
+  const ring::Cursors& cursors = *ring::CursorsOf(GetState().connection.segment);
+  return cursors.wants_timeline.load(std::memory_order_relaxed) != 0;
+}
 
 bool Session::agent_alive() const noexcept { return !GetState().writer.agent_gone(); }
 

@@ -29,6 +29,8 @@ class Session {
   // Requires: 0 <= device < device_count().
   const ring::DeviceProperties& device(int device) const noexcept;
   const ring::SegmentHeader& header() const noexcept;
+  // True while a timeline is made (ring::Cursors::wants_timeline).
+  bool wants_timeline() const noexcept;
   // False once the agent was seen to be gone: records are dropped, questions answered kJobEnding.
   bool agent_alive() const noexcept;
 

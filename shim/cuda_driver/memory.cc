@@ -29,7 +29,7 @@ CUresult Allocate(CUdeviceptr* pointer, size_t size) noexcept {
   if (pointer == nullptr || size == 0) return ToResult(Status::kInvalidValue);
   std::uint64_t address = 0;
   Status status = BeforeAllocation();
-  if (status == Status::kSuccess) status = gpu::Allocate(gpu::CurrentDevice(), size, &address);
+  if (status == Status::kSuccess) status = gpu::AllocateDeviceMemory(size, &address);
   if (status == Status::kSuccess) *pointer = address;
   return ToResult(status);
 }

@@ -28,7 +28,7 @@ cudaError_t Malloc(void** pointer, size_t size) noexcept {
   if (pointer == nullptr) return error_state::Finish(Status::kInvalidValue);
   std::uint64_t address = 0;
   Status status = BeforeAllocation();
-  if (status == Status::kSuccess) status = gpu::Allocate(gpu::CurrentDevice(), size, &address);
+  if (status == Status::kSuccess) status = gpu::AllocateDeviceMemory(size, &address);
   if (status == Status::kSuccess) *pointer = reinterpret_cast<void*>(address);
   return error_state::Finish(status);
 }

@@ -6,6 +6,7 @@
 #include "shim/cupti/buffer.h"
 #include "shim/cupti/device_record.h"
 #include "shim/cupti/flush.h"
+#include "shim/cupti/resource_watch.h"
 #include "shim/cupti/watch.h"
 #include "shim/gpu/context/context.h"
 #include "shim/gpu/graph/graph.h"
@@ -26,7 +27,9 @@ CUptiResult Switch(CUpti_ActivityKind kind, bool enable) {
   if (!IsSupported(kind)) return CUPTI_ERROR_NOT_SUPPORTED;
   core::Session::Get();  // A profiler may come before the first GPU call.
   Watch::Get().Enable(kind, enable);
+  ResourceWatch::Get().Follow();
   Flusher::Get().FollowWatch();
+  if (enable) ResourceWatch::Get().Begin(kind);
   return CUPTI_SUCCESS;
 }
 
@@ -79,6 +82,7 @@ CUptiResult Finalize() {
   for (int kind = CUPTI_ACTIVITY_KIND_INVALID + 1; kind < CUPTI_ACTIVITY_KIND_COUNT; ++kind) {
     Watch::Get().Enable(static_cast<CUpti_ActivityKind>(kind), false);
   }
+  ResourceWatch::Get().Follow();
   Flusher::Get().FollowWatch();
   return CUPTI_SUCCESS;
 }

@@ -1,5 +1,5 @@
 // CUPTI's activity interface: which records the program wants, where it wants them, and its
-// numbers beside ours. What is not recorded: counters, sampling, memory, NVTX markers, overhead.
+// numbers beside ours. What is not recorded: counters, sampling, overhead.
 #pragma once
 
 #include <cupti.h>

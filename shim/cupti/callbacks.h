@@ -34,7 +34,7 @@ struct TellableCall {
 
 // All threads; one per process. Whoever subscribes may not be called any more once Unsubscribe has
 // returned, except on threads that are in the function.
-class Callbacks final : public core::ResourceObserver {
+class Callbacks {
  public:
   static Callbacks& Get();
 
@@ -67,9 +67,10 @@ class Callbacks final : public core::ResourceObserver {
   using LibraryLaunch = std::optional<TellableCall> (*)();
   void AskForLibraryLaunch(LibraryLaunch find) noexcept { library_launch_ = find; }
 
-  void ResourceChanged(const core::ResourceChange& change) noexcept override;
-  void StreamSynchronized(void* context, void* stream) noexcept override;
-  void ContextSynchronized(void* context) noexcept override;
+  // As a core::ResourceObserver is told.
+  void ResourceChanged(const core::ResourceChange& change) noexcept;
+  void StreamSynchronized(void* context, void* stream) noexcept;
+  void ContextSynchronized(void* context) noexcept;
 
  private:
   Callbacks() = default;

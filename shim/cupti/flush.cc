@@ -4,6 +4,7 @@
 
 #include <span>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "services/ring/record.h"
@@ -122,6 +123,22 @@ void Flusher::PutCalls(const Watch::Batch& batch, BufferWriter* buffers) {
   }
 }
 
+void Flusher::PutHostRecords(const Watch::Batch& batch, BufferWriter* buffers) {
+  RecordGroup group;
+  for (const HostRecord& kept : batch.host) {
+    group.Clear();
+    std::visit(
+        [&](auto record) {
+          if constexpr (requires { record.timestamp; }) {
+            record.timestamp = clock_.FromRank(record.timestamp);
+          }
+          group.Add(record);
+        },
+        kept);
+    Put(group, buffers);
+  }
+}
+
 // In the order of the program: a profiler takes what an event waits for from its last record.
 void Flusher::PutWaits(const Watch::Batch& batch, BufferWriter* buffers) {
   auto event = batch.events.begin();
@@ -208,6 +225,7 @@ void Flusher::Flush() {
   }
   BeginBuffers();
   PutCalls(batch, buffers_.get());
+  PutHostRecords(batch, buffers_.get());
   PutWaits(batch, buffers_.get());
   PutOperations(buffers_.get());
   buffers_.reset();

@@ -39,6 +39,7 @@ class Flusher {
   Flusher() = default;
   void BeginBuffers();
   void PutCalls(const Watch::Batch& batch, BufferWriter* buffers);
+  void PutHostRecords(const Watch::Batch& batch, BufferWriter* buffers);
   void PutWaits(const Watch::Batch& batch, BufferWriter* buffers);
   void PutEvent(const RecordedEvent& event, BufferWriter* buffers);
   void PutWait(const WatchedWait& wait, BufferWriter* buffers);

@@ -3,8 +3,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,11 +10,13 @@
 #include "services/ring/record.h"
 #include "shim/core/session.h"
 #include "shim/cupti/callbacks.h"
+#include "shim/cupti/markers.h"
 
 namespace eidolon::shim::cupti::nvtx {
 namespace {
 
 using core::Session;
+using markers::Attributes;
 
 constexpr std::size_t kNameBytesMax = 1024;  // Longer names are cut.
 constexpr int kNoNesting = -2;               // NVTX's own answer when nobody listens.
@@ -59,14 +59,6 @@ std::string Utf8(const wchar_t* text) {
   return out;
 }
 
-// A string handle or a domain is the address of its name, kept for good; programs register a few.
-const std::string* Keep(std::string name) {
-  static std::mutex mutex;
-  static auto& kept = *new std::set<std::string>;  // Never destroyed: threads may outlive main.
-  const std::lock_guard lock(mutex);
-  return &*kept.insert(std::move(name)).first;
-}
-
 std::string NameOf(const nvtxEventAttributes_t* event) {
   if (event == nullptr) return {};
   switch (event->messageType) {
@@ -93,25 +85,35 @@ Return Guard(Return otherwise, Body&& body) noexcept {
   }
 }
 
-int Push(std::string_view name) noexcept {
+int Push(std::string_view name, const Attributes& attributes = {}) noexcept {
   Record(ring::RecordKind::kRangePush, 0, name);
+  markers::Push(next_range++, name, attributes);
   return depth++;
 }
 
-int Pop() noexcept {
+int Pop(nvtxDomainHandle_t domain) noexcept {
   if (depth == 0) return kNoNesting;
   Record(ring::RecordKind::kRangePop, 0, {});
+  markers::Pop(domain);
   return --depth;
 }
 
 // Ranges that start and end anywhere carry a number instead of nesting.
-nvtxRangeId_t Start(std::string_view name) noexcept {
+nvtxRangeId_t Start(std::string_view name, const Attributes& attributes = {}) noexcept {
   const std::uint64_t id = next_range++;
   Record(ring::RecordKind::kRangePush, id, name);
+  markers::Start(id, name, attributes);
   return id;
 }
 
-void End(nvtxRangeId_t id) noexcept { Record(ring::RecordKind::kRangePop, id, {}); }
+void End(nvtxRangeId_t id, nvtxDomainHandle_t domain) noexcept {
+  Record(ring::RecordKind::kRangePop, id, {});
+  markers::End(id, domain);
+}
+
+void Mark(std::string_view text, const Attributes& attributes = {}) noexcept {
+  markers::Mark(next_range++, text, attributes);
+}
 
 // Parameters as CUPTI's generated_nvtx_meta.h has them: a structure with a member for each.
 template <typename... Parameters>
@@ -161,15 +163,17 @@ int PushA(const char* name) {
 int PushW(const wchar_t* name) {
   return Told(CALL(nvtxRangePushW), Guard(kNoNesting, [&] { return Push(Utf8(name)); }), name);
 }
-int PushOf(Event event) noexcept {
-  return Guard(kNoNesting, [&] { return Push(NameOf(event)); });
+int PushOf(nvtxDomainHandle_t domain, Event event) noexcept {
+  return Guard(kNoNesting, [&] { return Push(NameOf(event), {.domain = domain, .event = event}); });
 }
-int PushEx(Event event) { return Told(CALL(nvtxRangePushEx), PushOf(event), event); }
+int PushEx(Event event) { return Told(CALL(nvtxRangePushEx), PushOf(nullptr, event), event); }
 int DomainPushEx(nvtxDomainHandle_t domain, Event event) {
-  return Told(CALL(nvtxDomainRangePushEx), PushOf(event), domain, event);
+  return Told(CALL(nvtxDomainRangePushEx), PushOf(domain, event), domain, event);
 }
-int PlainPop() { return Told(CALL(nvtxRangePop), Pop()); }
-int DomainPop(nvtxDomainHandle_t domain) { return Told(CALL(nvtxDomainRangePop), Pop(), domain); }
+int PlainPop() { return Told(CALL(nvtxRangePop), Pop(nullptr)); }
+int DomainPop(nvtxDomainHandle_t domain) {
+  return Told(CALL(nvtxDomainRangePop), Pop(domain), domain);
+}
 
 nvtxRangeId_t StartA(const char* name) {
   return Told(CALL(nvtxRangeStartA), Start(name == nullptr ? "" : name), name);
@@ -178,33 +182,52 @@ nvtxRangeId_t StartW(const wchar_t* name) {
   return Told(CALL(nvtxRangeStartW), Guard(nvtxRangeId_t{0}, [&] { return Start(Utf8(name)); }),
               name);
 }
-nvtxRangeId_t StartOf(Event event) noexcept {
-  return Guard(nvtxRangeId_t{0}, [&] { return Start(NameOf(event)); });
+nvtxRangeId_t StartOf(nvtxDomainHandle_t domain, Event event) noexcept {
+  return Guard(nvtxRangeId_t{0},
+               [&] { return Start(NameOf(event), {.domain = domain, .event = event}); });
 }
-nvtxRangeId_t StartEx(Event event) { return Told(CALL(nvtxRangeStartEx), StartOf(event), event); }
+nvtxRangeId_t StartEx(Event event) {
+  return Told(CALL(nvtxRangeStartEx), StartOf(nullptr, event), event);
+}
 nvtxRangeId_t DomainStartEx(nvtxDomainHandle_t domain, Event event) {
-  return Told(CALL(nvtxDomainRangeStartEx), StartOf(event), domain, event);
+  return Told(CALL(nvtxDomainRangeStartEx), StartOf(domain, event), domain, event);
 }
 void PlainEnd(nvtxRangeId_t id) {
-  End(id);
+  End(id, nullptr);
   Tell(CALL(nvtxRangeEnd), nullptr, id);
 }
 void DomainEnd(nvtxDomainHandle_t domain, nvtxRangeId_t id) {
-  End(id);
+  End(id, domain);
   Tell(CALL(nvtxDomainRangeEnd), nullptr, domain, id);
 }
 
-// Of marks, and of names of threads and categories, only a subscriber is told.
-void MarkA(const char* text) { Tell(CALL(nvtxMarkA), nullptr, text); }
-void MarkW(const wchar_t* text) { Tell(CALL(nvtxMarkW), nullptr, text); }
-void MarkEx(Event event) { Tell(CALL(nvtxMarkEx), nullptr, event); }
+// Marks and names are for profilers inside the program alone.
+std::string_view TextOf(const char* text) { return text == nullptr ? "" : text; }
+void MarkA(const char* text) {
+  Mark(TextOf(text));
+  Tell(CALL(nvtxMarkA), nullptr, text);
+}
+void MarkW(const wchar_t* text) {
+  Guard(0, [&] { return Mark(Utf8(text)), 0; });
+  Tell(CALL(nvtxMarkW), nullptr, text);
+}
+void MarkOf(nvtxDomainHandle_t domain, Event event) noexcept {
+  Guard(0, [&] { return Mark(NameOf(event), {.domain = domain, .event = event}), 0; });
+}
+void MarkEx(Event event) {
+  MarkOf(nullptr, event);
+  Tell(CALL(nvtxMarkEx), nullptr, event);
+}
 void DomainMarkEx(nvtxDomainHandle_t domain, Event event) {
+  MarkOf(domain, event);
   Tell(CALL(nvtxDomainMarkEx), nullptr, domain, event);
 }
 void NameThreadA(std::uint32_t thread, const char* name) {
+  markers::NameThread(thread, TextOf(name));
   Tell(CALL(nvtxNameOsThreadA), nullptr, thread, name);
 }
 void NameThreadW(std::uint32_t thread, const wchar_t* name) {
+  Guard(0, [&] { return markers::NameThread(thread, Utf8(name)), 0; });
   Tell(CALL(nvtxNameOsThreadW), nullptr, thread, name);
 }
 void NameCategoryA(std::uint32_t category, const char* name) {
@@ -222,6 +245,16 @@ void DomainNameCategoryW(nvtxDomainHandle_t domain, std::uint32_t category, cons
        Layout<std::uint32_t, const wchar_t*>{category, name});
 }
 
+// Objects of CUDA, by the driver's and by the runtime's names of them.
+template <typename Object, void (*Note)(Object, std::string_view) noexcept>
+void NameObjectA(Object object, const char* name) {
+  Note(object, TextOf(name));
+}
+template <typename Object, void (*Note)(Object, std::string_view) noexcept>
+void NameObjectW(Object object, const wchar_t* name) {
+  Guard(0, [&] { return Note(object, Utf8(name)), 0; });
+}
+
 // Handles are made from addresses whose names nobody changes.
 template <typename Handle>
 Handle AsHandle(const std::string* name) {
@@ -229,25 +262,25 @@ Handle AsHandle(const std::string* name) {
 }
 nvtxDomainHandle_t CreateDomainA(const char* name) {
   const auto made = Guard(nvtxDomainHandle_t{nullptr}, [&] {
-    return AsHandle<nvtxDomainHandle_t>(Keep(name == nullptr ? "" : name));
+    return AsHandle<nvtxDomainHandle_t>(markers::Keep(name == nullptr ? "" : name));
   });
   return Told(CALL(nvtxDomainCreateA), made, name);
 }
 nvtxDomainHandle_t CreateDomainW(const wchar_t* name) {
   const auto made = Guard(nvtxDomainHandle_t{nullptr},
-                          [&] { return AsHandle<nvtxDomainHandle_t>(Keep(Utf8(name))); });
+                          [&] { return AsHandle<nvtxDomainHandle_t>(markers::Keep(Utf8(name))); });
   return Told(CALL(nvtxDomainCreateW), made, name);
 }
 void DestroyDomain(nvtxDomainHandle_t domain) { Tell(CALL(nvtxDomainDestroy), nullptr, domain); }
 nvtxStringHandle_t RegisterStringA(nvtxDomainHandle_t domain, const char* text) {
   const auto made = Guard(nvtxStringHandle_t{nullptr}, [&] {
-    return AsHandle<nvtxStringHandle_t>(Keep(text == nullptr ? "" : text));
+    return AsHandle<nvtxStringHandle_t>(markers::Keep(text == nullptr ? "" : text));
   });
   return Told(CALL(nvtxDomainRegisterStringA), made, domain, text);
 }
 nvtxStringHandle_t RegisterStringW(nvtxDomainHandle_t domain, const wchar_t* text) {
   const auto made = Guard(nvtxStringHandle_t{nullptr},
-                          [&] { return AsHandle<nvtxStringHandle_t>(Keep(Utf8(text))); });
+                          [&] { return AsHandle<nvtxStringHandle_t>(markers::Keep(Utf8(text))); });
   return Told(CALL(nvtxDomainRegisterStringW), made, domain, text);
 }
 #undef CALL
@@ -270,6 +303,30 @@ class Table {
   NvtxFunctionTable slots_ = nullptr;
   unsigned size_ = 0;
 };
+
+// Programs that were built without these modules have no such slots.
+void AttachNames(const NvtxExportTableCallbacks& callbacks) {
+  const auto set = [](Table& table, unsigned first, auto* narrow, auto* wide) {
+    table.Set(first, narrow);
+    table.Set(first + 1, wide);
+  };
+  Table driver(callbacks, NVTX_CB_MODULE_CUDA);
+  if (driver.found()) {
+    set(driver, NVTX_CBID_CUDA_NameCuDeviceA, NameObjectA<int, markers::NameDevice>,
+        NameObjectW<int, markers::NameDevice>);
+    set(driver, NVTX_CBID_CUDA_NameCuContextA, NameObjectA<CUcontext, markers::NameContext>,
+        NameObjectW<CUcontext, markers::NameContext>);
+    set(driver, NVTX_CBID_CUDA_NameCuStreamA, NameObjectA<CUstream, markers::NameStream>,
+        NameObjectW<CUstream, markers::NameStream>);
+  }
+  Table runtime(callbacks, NVTX_CB_MODULE_CUDART);
+  if (runtime.found()) {
+    set(runtime, NVTX_CBID_CUDART_NameCudaDeviceA, NameObjectA<int, markers::NameDevice>,
+        NameObjectW<int, markers::NameDevice>);
+    set(runtime, NVTX_CBID_CUDART_NameCudaStreamA, NameObjectA<CUstream, markers::NameStream>,
+        NameObjectW<CUstream, markers::NameStream>);
+  }
+}
 
 }  // namespace
 
@@ -308,6 +365,7 @@ int Attach(NvtxGetExportTableFunc_t get_export_table) noexcept {
   domain.Set(NVTX_CBID_CORE2_DomainNameCategoryA, DomainNameCategoryA);
   domain.Set(NVTX_CBID_CORE2_DomainNameCategoryW, DomainNameCategoryW);
   domain.Set(NVTX_CBID_CORE2_DomainDestroy, DestroyDomain);
+  AttachNames(*callbacks);
   return 1;
 }
 

@@ -7,6 +7,7 @@
 
 #include "shim/cupti/callback_name.h"
 #include "shim/cupti/callbacks.h"
+#include "shim/cupti/resource_watch.h"
 #include "shim/cupti/watch.h"
 
 namespace eidolon::shim::cupti {
@@ -14,6 +15,12 @@ namespace {
 
 CUptiResult CheckSubscriber(CUpti_SubscriberHandle subscriber) {
   return Callbacks::Get().IsSubscriber(subscriber) ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
+}
+
+// What is wanted of calls and objects has changed.
+void Follow() {
+  Watch::Get().FollowCallbacks();
+  ResourceWatch::Get().Follow();
 }
 
 bool IsDomain(CUpti_CallbackDomain domain) {
@@ -112,7 +119,7 @@ CUptiResult SubscribeNamed(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFun
 
 CUptiResult Unsubscribe(CUpti_SubscriberHandle subscriber) {
   if (!Callbacks::Get().Unsubscribe(subscriber)) return CUPTI_ERROR_INVALID_PARAMETER;
-  Watch::Get().FollowCallbacks();
+  Follow();
   return CUPTI_SUCCESS;
 }
 
@@ -121,7 +128,7 @@ CUptiResult EnableCallback(std::uint32_t enable, CUpti_SubscriberHandle subscrib
   const CUptiResult known = CheckSubscriber(subscriber);
   if (known != CUPTI_SUCCESS) return known;
   const CUptiResult result = Callbacks::Get().Enable(domain, id, enable != 0);
-  Watch::Get().FollowCallbacks();
+  Follow();
   return result;
 }
 
@@ -131,7 +138,7 @@ CUptiResult EnableDomain(std::uint32_t enable, CUpti_SubscriberHandle subscriber
   if (known != CUPTI_SUCCESS) return known;
   if (!IsDomain(domain)) return CUPTI_ERROR_INVALID_PARAMETER;
   Callbacks::Get().EnableDomain(domain, enable != 0);
-  Watch::Get().FollowCallbacks();
+  Follow();
   return CUPTI_SUCCESS;
 }
 

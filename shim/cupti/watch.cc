@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "services/ring/record.h"
-#include "shim/core/resource_observer.h"
 #include "shim/core/session.h"
 #include "shim/core/system.h"
 #include "shim/cupti/callbacks.h"
@@ -43,11 +42,6 @@ ExternalStacks& ThreadStacks() {
 }
 
 constinit std::atomic<bool> system_thread_ids{false};
-
-std::uint32_t ThreadNumber() {
-  if (UsesSystemThreadIds()) return static_cast<std::uint32_t>(core::RawSyscall(SYS_gettid));
-  return static_cast<std::uint32_t>(pthread_self());
-}
 
 // Names are literals: each is looked up once in a thread.
 CallbackName NameOf(const char* function) {
@@ -112,6 +106,10 @@ std::vector<std::uint64_t>* ExternalStackOf(CUpti_ExternalCorrelationKind kind) 
 
 void UseSystemThreadIds(bool use) { system_thread_ids.store(use, std::memory_order_relaxed); }
 bool UsesSystemThreadIds() { return system_thread_ids.load(std::memory_order_relaxed); }
+std::uint32_t ThreadNumber() {
+  if (UsesSystemThreadIds()) return static_cast<std::uint32_t>(core::RawSyscall(SYS_gettid));
+  return static_cast<std::uint32_t>(pthread_self());
+}
 
 Watch& Watch::Get() {
   static Watch& watch = *new Watch;  // Never destroyed: threads may outlive main.
@@ -121,14 +119,24 @@ Watch& Watch::Get() {
 void Watch::Enable(CUpti_ActivityKind kind, bool enable) {
   const std::lock_guard guard(lock_);
   enabled_.set(static_cast<std::size_t>(kind), enable);
+  FollowLocked();
+}
+
+void Watch::FollowLocked() {
+  constexpr CUpti_ActivityKind kOfHost[] = {
+      CUPTI_ACTIVITY_KIND_MEMORY2, CUPTI_ACTIVITY_KIND_MEMORY_POOL, CUPTI_ACTIVITY_KIND_STREAM,
+      CUPTI_ACTIVITY_KIND_CONTEXT, CUPTI_ACTIVITY_KIND_DEVICE,      CUPTI_ACTIVITY_KIND_NAME,
+      CUPTI_ACTIVITY_KIND_MARKER,  CUPTI_ACTIVITY_KIND_MARKER_DATA};
+  const bool host = std::ranges::any_of(
+      kOfHost, [this](auto kind) { return enabled_.test(static_cast<std::size_t>(kind)); });
+  host_records_.store(host, std::memory_order_relaxed);
   core::Observe(enabled_.any() || Callbacks::Get().any() ? this : nullptr);
 }
 
 void Watch::FollowCallbacks() {
   Callbacks::Get().AskForLibraryLaunch([] { return Get().LaunchOfLibrary(); });
   const std::lock_guard guard(lock_);
-  core::ObserveResources(Callbacks::Get().any() ? &Callbacks::Get() : nullptr);
-  core::Observe(enabled_.any() || Callbacks::Get().any() ? this : nullptr);
+  FollowLocked();
 }
 
 bool Watch::IsEnabled(CUpti_ActivityKind kind) const {
@@ -172,6 +180,20 @@ void Watch::Keep(std::vector<T>* kept, T value) {
   } else {
     kept->push_back(std::move(value));
   }
+}
+
+void Watch::KeepRecord(const HostRecord& record) noexcept {
+  const std::lock_guard guard(lock_);
+  if (!enabled_.test(static_cast<std::size_t>(KindOf(record)))) return;
+  try {
+    Keep(&batch_.host, record);
+  } catch (...) {
+    ++batch_.dropped;
+  }
+}
+
+std::uint32_t Watch::CurrentCorrelation() {
+  return thread_call.function == nullptr ? 0 : thread_call.correlation;
 }
 
 void Watch::KeepCall(CallbackName name, std::uint32_t correlation, std::uint64_t begin_ps,

@@ -20,6 +20,7 @@
 #include "shim/core/spin_lock.h"
 #include "shim/cupti/callback_name.h"
 #include "shim/cupti/callbacks.h"
+#include "shim/cupti/host_record.h"
 #include "shim/cupti/issued_work.h"
 
 namespace eidolon::shim::cupti {
@@ -67,6 +68,13 @@ class Watch final : public core::CallObserver {
   // A single call's records, once its API is enabled.
   void EnableCall(Api api, CUpti_CallbackId id, bool enable);
 
+  // A record that is complete but for its clock; left out when its kind is not wanted.
+  void KeepRecord(const HostRecord& record) noexcept;
+  // Whether any of them may be wanted.
+  bool any_host_records() const { return host_records_.load(std::memory_order_relaxed); }
+  // Of the calling thread's call; 0: none.
+  static std::uint32_t CurrentCorrelation();
+
   // While a call of a library is in progress on this thread: what it launches, as a call of its
   // own.
   std::optional<TellableCall> LaunchOfLibrary();
@@ -76,6 +84,7 @@ class Watch final : public core::CallObserver {
     std::vector<IssuedWork> issued;
     std::vector<WatchedWait> waits;
     std::vector<RecordedEvent> events;
+    std::vector<HostRecord> host;
     std::size_t dropped = 0;
   };
   Batch Take();
@@ -100,10 +109,13 @@ class Watch final : public core::CallObserver {
   std::uint32_t CorrelationOfIssue(std::uint64_t now_ps);
   static void TellOfLibrary(const IssuedWork& work);
   void NoteStreamOperation(const ring::RecordHeader& record, std::uint32_t correlation);
+  // Is told of what somebody wants. Requires: lock_ held.
+  void FollowLocked();
 
   static constexpr std::size_t kCalls = 1024;  // More than either API has.
 
   std::atomic<std::uint32_t> next_correlation_{1};
+  std::atomic<bool> host_records_{false};
   mutable core::SpinLock lock_;  // Guards what follows.
   ActivityKinds enabled_;
   std::bitset<kCalls> disabled_runtime_;
@@ -117,5 +129,6 @@ std::vector<std::uint64_t>* ExternalStackOf(CUpti_ExternalCorrelationKind kind);
 // As activity records name the calling thread from now on: by its pthread_t, or by the system.
 void UseSystemThreadIds(bool use);
 bool UsesSystemThreadIds();
+std::uint32_t ThreadNumber();
 
 }  // namespace eidolon::shim::cupti

@@ -35,7 +35,7 @@ bool IsObservers(const ring::RecordView& record) {
 
 void Recorder::NoteRecord(const ring::RecordView& record) {
   const RecordKind kind = record.header().kind;
-  if (kind == RecordKind::kPythonLine) return;
+  if (kind >= RecordKind::kPythonLine) return;  // For a timeline alone.
   const bool timed = kept::IsTimedQuestion(kind);
   if (timed || kept::IsUntimedQuestion(kind)) {
     if (IsObservers(record)) return;

@@ -201,6 +201,33 @@ TEST_F(ReaderTest, NamesAMoreThanBookedDevice) {
   ExpectDamage(BytesOf(record), "memory record: 18446744073709551615 bytes are booked afterwards");
 }
 
+TEST_F(ReaderTest, NamesABlockBeyondAllMemory) {
+  wire::MemoryBlockRecord block{};
+  block.header = {sizeof(block), RecordKind::kMemoryBlock, 0, 0};
+  block.bytes = std::int64_t{1} << 60;
+  ExpectDamage(BytesOf(block), "memory block record: it has 1152921504606846976 bytes");
+}
+
+TEST_F(ReaderTest, NamesATensorThatCannotBe) {
+  struct {
+    wire::OptimizerTensorsRecord list{};
+    wire::OptimizerTensor tensor{};
+  } record;
+  const auto expect = [&](std::uint32_t count, const wire::OptimizerTensor& tensor,
+                          const std::string& what) {
+    const std::uint64_t begin = position_;
+    record.list = {{sizeof(record), RecordKind::kOptimizerTensors, 0, 0}, count, 0};
+    record.tensor = tensor;
+    ExpectDamage(BytesOf(record), what);
+    writer_.set_position(begin);
+  };
+  expect(2, {}, "optimizer tensors record: its tail needs");
+  expect(1, {.address = 0, .bytes = 0, .role = wire::TensorRole::kCount, .reserved = 0},
+         "a tensor has role 3");
+  expect(1, {.address = 0, .bytes = std::uint64_t{1} << 60, .role = {}, .reserved = 0},
+         "a tensor has 1152921504606846976 bytes");
+}
+
 TEST_F(ReaderTest, NamesAPlaceInACommunicatorThatCannotBe) {
   wire::CommunicatorInit init{};
   init.header = {sizeof(init), RecordKind::kCommunicatorInit, 0, 0};

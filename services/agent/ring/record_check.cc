@@ -68,8 +68,10 @@ constexpr Shape kShapes[] = {
     {"damage", sizeof(wire::MarkRecord), false},
     {"activity", sizeof(wire::WaitRecord), true},
     {"activations", sizeof(wire::MemoryRecord), false},
-    {"Python line", sizeof(wire::MarkRecord), false},
     {"guessed values", sizeof(wire::MarkRecord), false},
+    {"Python line", sizeof(wire::MarkRecord), false},
+    {"memory block", sizeof(wire::MemoryBlockRecord), false},
+    {"optimizer tensors", sizeof(wire::OptimizerTensorsRecord), false},
 };
 static_assert(std::size(kShapes) == static_cast<std::size_t>(RecordKind::kCount));
 
@@ -211,7 +213,35 @@ Result<void> CheckBooking(std::span<const std::byte> record) {
   return {};
 }
 
+Result<void> CheckBlock(std::span<const std::byte> record) {
+  const auto& block = As<wire::MemoryBlockRecord>(record);
+  if (block.bytes < -kBookedMaxBytes || block.bytes > kBookedMaxBytes) {
+    return Damaged(block.header.kind, StrCat("it has ", block.bytes, " bytes"));
+  }
+  return {};
+}
+
+Result<void> CheckTensors(std::span<const std::byte> record) {
+  const auto& list = As<wire::OptimizerTensorsRecord>(record);
+  const std::uint64_t tail = std::uint64_t{list.count} * sizeof(wire::OptimizerTensor);
+  if (auto fits = CheckTail(record, sizeof(list) + tail); !fits) return fits;
+  for (const wire::OptimizerTensor& tensor : TensorsAfter(list)) {
+    if (tensor.role >= wire::TensorRole::kCount) {
+      return Damaged(list.header.kind,
+                     StrCat("a tensor has role ", static_cast<std::uint32_t>(tensor.role)));
+    }
+    if (tensor.bytes > kBookedMaxBytes) {
+      return Damaged(list.header.kind, StrCat("a tensor has ", tensor.bytes, " bytes"));
+    }
+  }
+  return {};
+}
+
 }  // namespace
+
+std::span<const wire::OptimizerTensor> TensorsAfter(const wire::OptimizerTensorsRecord& record) {
+  return {reinterpret_cast<const wire::OptimizerTensor*>(&record + 1), record.count};
+}
 
 std::string_view Name(RecordKind kind) { return ShapeOf(kind).name; }
 
@@ -275,6 +305,10 @@ Result<void> CheckRecord(std::span<const std::byte> record, std::uint32_t device
     case RecordKind::kPythonLine:
     case RecordKind::kGuessedValues:
       return CheckMark(record);
+    case RecordKind::kMemoryBlock:
+      return CheckBlock(record);
+    case RecordKind::kOptimizerTensors:
+      return CheckTensors(record);
     case RecordKind::kMemory:
     case RecordKind::kActivations:
     case RecordKind::kOutOfMemory:

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "services/base/error.h"
+#include "services/ring/memory_block.h"
 #include "services/ring/record.h"
 
 namespace eidolon::agent::ring {
@@ -31,5 +32,7 @@ std::string_view Name(wire::RecordKind kind);
 
 // A name that follows a fixed part (MarkRecord). Requires: CheckRecord passed.
 std::string_view NameAfter(const wire::MarkRecord& record);
+// The list that follows it. Requires: CheckRecord passed.
+std::span<const wire::OptimizerTensor> TensorsAfter(const wire::OptimizerTensorsRecord& record);
 
 }  // namespace eidolon::agent::ring

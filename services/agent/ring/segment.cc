@@ -101,8 +101,8 @@ wire::Farewell Segment::farewell() const {
       wire::CursorsOf(base_)->farewell.load(std::memory_order_acquire));
 }
 
-void Segment::WantLines(bool wanted) {
-  wire::CursorsOf(base_)->wants_lines.store(wanted ? 1 : 0, std::memory_order_relaxed);
+void Segment::WantTimeline(bool wanted) {
+  wire::CursorsOf(base_)->wants_timeline.store(wanted ? 1 : 0, std::memory_order_relaxed);
 }
 
 std::uint64_t Segment::clock_ps() const {

@@ -60,8 +60,9 @@ class Segment {
   std::uint64_t clock_ps() const;
   // How the process said that it goes.
   wire::Farewell farewell() const;
-  // Whether the process says at which line it makes its calls (services/ring/python_line.h).
-  void WantLines(bool wanted);
+  // Whether the process says at which line it makes its calls (services/ring/python_line.h), and
+  // what its memory holds (services/ring/memory_block.h).
+  void WantTimeline(bool wanted);
   // The clock must be at least this at the process's next call. Grows only.
   void RaiseFloor(std::uint64_t floor_ps);
   // Answers the thread that waits in `slot`. Requires: slot < kReplySlots.

@@ -35,7 +35,7 @@ Session::Session(Options options, ring::Segment segment, SessionHost* host)
   if (options_.timeline.has_value()) {
     timeline_ = std::make_unique<timeline::Recorder>(*options_.timeline);
     waits_.ShowOn(timeline_.get());
-    segment_.WantLines(true);
+    segment_.WantTimeline(true);
     calls_.KeepShown();
   }
   if (!options_.recording.empty()) {
@@ -153,7 +153,7 @@ ApplyResult Session::JoinCommunicator(const ring::RecordView& record) {
 ApplyResult Session::Apply(const ring::RecordView& record, std::uint64_t position) {
   if (auto taken = intake_.Take(record, position); !taken) return std::unexpected(taken.error());
   const RecordKind kind = record.header().kind;
-  if (kind == RecordKind::kPythonLine) return ShowLine(record);
+  if (kind >= RecordKind::kPythonLine) return ShowDetail(record);
   if (kind >= RecordKind::kSynchronizeStream && kind <= RecordKind::kWaitUntil) {
     const bool is_program = record.As<wire::WaitRecord>().observer == 0;
     const bool is_query = kind == RecordKind::kQueryStream || kind == RecordKind::kQueryEvent;

@@ -143,7 +143,8 @@ class Session final : private device::Sink {
   void ShowRange(const ring::RecordView& record);
   void ShowMemory(const ring::RecordView& record);
   void ShowQuestion(const ::eidolon::ring::WaitRecord& question);
-  ApplyResult ShowLine(const ring::RecordView& record);
+  ApplyResult ShowDetail(const ring::RecordView& record);
+  void ShowLine(const ::eidolon::ring::MarkRecord& line);
   void ShowOperation(const device::ResolvedOp& op);
   void ShowIteration(const iteration::Report& report);
 

@@ -26,16 +26,30 @@ void Session::ShowCall(timeline::HostCall call, const ring::RecordView& record,
   timeline_->NoteCall(call, MarkOf(record.header()), static_cast<std::uint32_t>(operations));
 }
 
-// Costs the program nothing and says nothing about what it does.
-ApplyResult Session::ShowLine(const ring::RecordView& record) {
+// What is for a timeline alone: it costs the program nothing and says nothing about what it does.
+ApplyResult Session::ShowDetail(const ring::RecordView& record) {
   if (timeline_ == nullptr) return Applied::kYes;
-  const auto& line = record.As<wire::MarkRecord>();
+  switch (record.header().kind) {
+    case RecordKind::kMemoryBlock:
+      timeline_->NoteBlock(record.As<wire::MemoryBlockRecord>(), MarkOf(record.header()));
+      break;
+    case RecordKind::kOptimizerTensors:
+      timeline_->NoteTensors(record.header().device,
+                             ring::TensorsAfter(record.As<wire::OptimizerTensorsRecord>()),
+                             engine_.issued());
+      break;
+    default:
+      ShowLine(record.As<wire::MarkRecord>());
+  }
+  return Applied::kYes;
+}
+
+void Session::ShowLine(const wire::MarkRecord& line) {
   if (line.name_bytes > 0) {
     timeline_->DefineLine(line.id, wire::ShownPythonLine(ring::NameAfter(line)));
   } else {
     timeline_->SetLine(line.id);
   }
-  return Applied::kYes;
 }
 
 // It is answered later, when others have called elsewhere.
@@ -55,7 +69,7 @@ void Session::ShowOperation(const device::ResolvedOp& op) {
 void Session::ShowIteration(const iteration::Report& report) {
   if (timeline_ == nullptr) return;
   timeline_->EndIteration(report);
-  if (timeline_->is_done()) segment_.WantLines(false);
+  if (timeline_->is_done()) segment_.WantTimeline(false);
 }
 
 void Session::ShowRange(const ring::RecordView& record) {

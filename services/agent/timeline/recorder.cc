@@ -32,11 +32,13 @@ void DropEvents(std::deque<Event>* events, std::uint64_t sequence) {
 
 }  // namespace
 
+std::size_t Recorder::events_max() const { return 2 * std::max(rule_.operations_max, kKeptMin); }
+
 // Events of the host come in program order, so that they are bounded like operations are.
 template <typename Event>
 bool Recorder::HasRoom(std::deque<Event>* events) {
   if (is_done_) return false;
-  if (events->size() < 2 * std::max(rule_.operations_max, kKeptMin)) return true;
+  if (events->size() < events_max()) return true;
   if (is_in_window()) return false;
   events->erase(events->begin(), events->begin() + static_cast<std::ptrdiff_t>(events->size() / 4));
   return true;
@@ -105,8 +107,30 @@ void Recorder::CloseRange(std::uint64_t id, const iteration::Mark& mark) {
   ranges_.push_back(std::move(*range));
 }
 
-void Recorder::NoteMemory(const MemoryUse& use) {
+void Recorder::NoteMemory(MemoryUse use) {
+  use.order = memory_order_++;
   if (HasRoom(&memory_)) memory_.push_back(use);
+}
+
+MemoryRoom Recorder::RoomOfParts() const {
+  return {.most = events_max(), .forgets_oldest = !is_in_window()};
+}
+
+void Recorder::NoteBlock(const ::eidolon::ring::MemoryBlockRecord& block,
+                         const iteration::Mark& mark) {
+  if (is_done_) return;
+  const MemoryMoment moment{
+      .at = mark.host_clock, .sequence = mark.sequence, .order = memory_order_++};
+  parts_.NoteBlock(block, moment, RoomOfParts());
+}
+
+void Recorder::NoteTensors(std::uint16_t device,
+                           std::span<const ::eidolon::ring::OptimizerTensor> tensors,
+                           std::uint64_t sequence) {
+  if (is_done_) return;
+  for (const auto& tensor : tensors) {
+    parts_.NoteTensor(device, tensor, sequence, RoomOfParts());
+  }
 }
 
 void Recorder::NoteOperation(const device::ResolvedOp& op) {
@@ -145,6 +169,7 @@ void Recorder::DropBefore(std::uint64_t sequence) {
   collectives_.erase(collectives_.begin(), collectives_.lower_bound(sequence));
   DropEvents(&events_, sequence);
   DropEvents(&ranges_, sequence);
+  parts_.DropBefore(sequence);
   // The last one of each device says what is booked when the rest begins.
   std::map<std::uint16_t, MemoryUse> last;
   while (!memory_.empty() && IsBefore(memory_.front(), sequence)) {

@@ -16,14 +16,17 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "services/agent/device/operation.h"
 #include "services/agent/iteration/ledger.h"
+#include "services/agent/timeline/memory_parts.h"
 #include "services/base/sim_time.h"
 #include "services/critical_path/links.h"
+#include "services/ring/memory_block.h"
 
 namespace eidolon::agent::timeline {
 
@@ -60,17 +63,6 @@ struct Range {
   base::SimTime begin;
   base::SimTime end;
   std::uint64_t sequence = 0;  // The next operation's, when it ended.
-};
-
-// Bytes booked on a device, by category.
-struct MemoryUse {
-  std::uint16_t device = 0;
-  base::SimTime at;
-  std::uint64_t sequence = 0;
-  std::int64_t allocations = 0;
-  std::int64_t workspace = 0;
-  std::int64_t nccl = 0;
-  std::int64_t context = 0;
 };
 
 // What a collective, or a group of sends and receives, was. Numbers: of the cost book.
@@ -134,7 +126,12 @@ class Recorder {
   // NVTX. `id`: 0 for ranges that nest, which a pop ends in their order; others end by their id.
   void OpenRange(std::uint64_t id, std::string_view name, base::SimTime at);
   void CloseRange(std::uint64_t id, const iteration::Mark& mark);
-  void NoteMemory(const MemoryUse& use);
+  void NoteMemory(MemoryUse use);
+  // Blocks of PyTorch's allocator, at a mark.
+  void NoteBlock(const ::eidolon::ring::MemoryBlockRecord& block, const iteration::Mark& mark);
+  // The next operation is an optimizer's and works on them.
+  void NoteTensors(std::uint16_t device, std::span<const ::eidolon::ring::OptimizerTensor> tensors,
+                   std::uint64_t sequence);
 
   void NoteOperation(const device::ResolvedOp& op);
   // The same, with what it was.
@@ -155,6 +152,8 @@ class Recorder {
   const std::string* LineOf(const HostEvent& event) const;
   const std::deque<Range>& ranges() const { return ranges_; }
   const std::deque<MemoryUse>& memory() const { return memory_; }
+  // What of that is known to be parameters, gradients, ...; see MemoryParts::has_blocks.
+  const MemoryParts& memory_parts() const { return parts_; }
   // Whatever is there has a sequence within [kept_begin, kept_end).
   std::uint64_t kept_begin() const { return first_; }
   std::uint64_t kept_end() const { return first_ + operations_.size(); }
@@ -166,8 +165,10 @@ class Recorder {
  private:
   bool is_in_window() const { return next_index_ >= rule_.first; }
   void DropBefore(std::uint64_t sequence);
+  std::size_t events_max() const;
   template <typename Event>
   bool HasRoom(std::deque<Event>* events);
+  MemoryRoom RoomOfParts() const;
 
   Rule rule_;
   std::deque<Operation> operations_;  // Of first_, first_ + 1, ...
@@ -178,6 +179,8 @@ class Recorder {
   std::uint32_t line_ = 0;
   std::deque<Range> ranges_;
   std::deque<MemoryUse> memory_;
+  MemoryParts parts_;
+  std::uint64_t memory_order_ = 0;       // Of what comes next.
   std::vector<Range> nested_;            // Open, of id 0.
   std::map<std::uint64_t, Range> open_;  // Of other ids.
   base::SimTime host_;                   // Until when the host's time is told.

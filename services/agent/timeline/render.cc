@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -42,6 +43,45 @@ struct Face {
   std::vector<Argument> arguments;
   std::vector<std::uint64_t> flows;
 };
+
+// A change of what is booked on a device, or of what is known to lie in it.
+struct MemoryStep {
+  std::uint64_t order = 0;
+  std::uint64_t sequence = 0;
+  SimTime at;
+  const MemoryUse* use = nullptr;  // Null: as before.
+  MemoryPart added;
+};
+
+struct MemoryCategory {
+  const char* name = "";
+  bool is_part = false;  // Of the allocations.
+  const char* description = "";
+  std::int64_t (*bytes)(const MemoryUse& use, const MemoryPart& part) = nullptr;
+};
+
+constexpr char kBooked[] = "bytes booked on the device";
+constexpr char kListed[] = "bytes of tensors that the optimizer's kernels work on";
+
+constexpr std::array<MemoryCategory, 9> kMemoryCategories = {{
+    {"parameters", true, kListed,
+     [](const MemoryUse&, const MemoryPart& p) { return p.parameters; }},
+    {"gradients", true, kListed, [](const MemoryUse&, const MemoryPart& p) { return p.gradients; }},
+    {"optimizer state", true, kListed,
+     [](const MemoryUse&, const MemoryPart& p) { return p.optimizer_state; }},
+    {"activations", true, "bytes of blocks that a backward pass gives back later",
+     [](const MemoryUse&, const MemoryPart& p) { return p.activations; }},
+    {"other allocations", true, "allocations without the four parts, unused memory included",
+     [](const MemoryUse& u, const MemoryPart& p) {
+       return std::max<std::int64_t>(u.allocations - p.sum(), 0);
+     }},
+    {"allocations", false, kBooked,
+     [](const MemoryUse& u, const MemoryPart&) { return u.allocations; }},
+    {"workspace", false, kBooked,
+     [](const MemoryUse& u, const MemoryPart&) { return u.workspace; }},
+    {"NCCL", false, kBooked, [](const MemoryUse& u, const MemoryPart&) { return u.nccl; }},
+    {"context", false, kBooked, [](const MemoryUse& u, const MemoryPart&) { return u.context; }},
+}};
 
 // Draws one process. Names that slices refer to live as long as it does.
 class Renderer {
@@ -140,6 +180,7 @@ class Renderer {
   void RenderStream(std::uint16_t device, std::uint32_t stream, std::vector<Span> spans);
   void RenderCollectiveRates();
   void RenderMemory();
+  void RenderMemory(std::uint16_t device, const std::vector<MemoryStep>& steps);
 
   Face FaceOf(std::uint64_t sequence);
   void AddEstimate(std::uint32_t basis, Face* face);
@@ -366,26 +407,66 @@ void Renderer::RenderCollectiveRates() {
   }
 }
 
+// In the order of the program, at the host's times: it may be far ahead of the iteration that its
+// GPU is in.
 void Renderer::RenderMemory() {
-  static constexpr std::array<std::pair<const char*, std::int64_t MemoryUse::*>, 4> kCategories = {
-      {{"allocations", &MemoryUse::allocations},
-       {"workspace", &MemoryUse::workspace},
-       {"NCCL", &MemoryUse::nccl},
-       {"context", &MemoryUse::context}}};
-  std::map<std::uint16_t, std::vector<const MemoryUse*>> devices;
-  for (const MemoryUse& use : recorder_.memory()) devices[use.device].push_back(&use);
-  const SimTime begin = recorder_.windows().front().start;
-  for (const auto& [device, uses] : devices) {
-    for (const auto& [category, bytes] : kCategories) {
-      const auto track = NewTrack(StrCat("GPU ", device, " memory: ", category),
-                                  kCounters + 1000 + device, "bytes booked on the device");
-      writer_.AddCounter(track, CounterUnit::kBytes);
-      for (const MemoryUse* use : uses) {
-        writer_.Count(track.uuid, std::max(begin, use->at), use->*bytes);
-      }
-      writer_.Count(track.uuid, recorder_.windows().back().finish, uses.back()->*bytes);
+  const std::vector<Window>& windows = recorder_.windows();
+  std::map<std::uint16_t, std::vector<MemoryStep>> devices;
+  for (const MemoryUse& use : recorder_.memory()) {
+    devices[use.device].push_back(
+        {.order = use.order, .sequence = use.sequence, .at = use.at, .use = &use, .added = {}});
+  }
+  const MemoryParts& parts = recorder_.memory_parts();
+  for (const auto& change : parts.Changes(windows.front().first, windows.back().end)) {
+    devices[change.device].push_back({.order = change.moment.order,
+                                      .sequence = change.moment.sequence,
+                                      .at = change.moment.at,
+                                      .use = nullptr,
+                                      .added = change.added});
+  }
+  for (auto& [device, steps] : devices) {
+    std::ranges::sort(steps, {}, &MemoryStep::order);
+    RenderMemory(device, steps);
+  }
+}
+
+void Renderer::RenderMemory(std::uint16_t device, const std::vector<MemoryStep>& steps) {
+  const bool has_parts = recorder_.memory_parts().has_blocks();
+  std::vector<std::pair<TraceWriter::Track, std::optional<std::int64_t>>> counters;
+  for (const MemoryCategory& category : kMemoryCategories) {
+    counters.emplace_back(NewTrack(StrCat("GPU ", device, " memory: ", category.name),
+                                   kCounters + 1000 + device, category.description),
+                          std::nullopt);
+    if (!category.is_part || has_parts) {
+      writer_.AddCounter(counters.back().first, CounterUnit::kBytes);
     }
   }
+  MemoryUse use;
+  MemoryPart part;
+  const auto count = [&](SimTime at, bool always) {
+    for (std::size_t i = 0; i < counters.size(); ++i) {
+      if (kMemoryCategories[i].is_part && !has_parts) continue;
+      const std::int64_t bytes = kMemoryCategories[i].bytes(use, part);
+      if (!always && counters[i].second == bytes) continue;
+      counters[i].second = bytes;
+      writer_.Count(counters[i].first.uuid, at, bytes);
+    }
+  };
+  const std::uint64_t first = recorder_.windows().front().first;
+  SimTime last = recorder_.windows().front().start;
+  bool has_begun = false;  // What was there before stands at the beginning.
+  for (const MemoryStep& step : steps) {
+    if (step.sequence > first) {
+      if (!has_begun) count(std::min(last, step.at), true);
+      has_begun = true;
+    }
+    if (step.use != nullptr) use = *step.use;
+    part = part + step.added;
+    if (has_begun) count(step.at, false);
+    if (has_begun) last = std::max(last, step.at);
+  }
+  if (!has_begun) count(last, true);
+  count(std::max(last, recorder_.windows().back().finish), true);
 }
 
 }  // namespace

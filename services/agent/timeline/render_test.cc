@@ -235,7 +235,47 @@ TEST_F(RenderTest, IterationsRangesWaitsAndMemoryHaveTracks) {
   EXPECT_THAT(host[1].arguments, Contains(Pair("python", "train.py:41 in step")));
   EXPECT_EQ(host[1].end, 30'000u);
   EXPECT_THAT(trace.tracks(), Contains("GPU 0 memory: allocations"));
+  EXPECT_THAT(trace.tracks(), Not(Contains("GPU 0 memory: parameters"))) << "no blocks were told";
   EXPECT_THAT(trace.tracks(), Contains("rank 8"));
+}
+
+TEST_F(RenderTest, MemoryIsShownByWhatItTurnsOutToHold) {
+  const auto block = [&](std::uint64_t address, std::int64_t bytes, std::int64_t at,
+                         bool is_activation = false) {
+    wire::MemoryBlockRecord record{};
+    record.address = address;
+    record.bytes = bytes;
+    record.is_activation = is_activation ? 1 : 0;
+    recorder_.NoteBlock(record, {.sequence = next_, .host_clock = SimTime{at * kMicrosecond}});
+  };
+  recorder_.NoteMemory({.device = 0, .at = {}, .sequence = 0, .allocations = 1 << 20});
+  block(0x1000, 4096, 0);
+  Launch(kernel_, 7, {.start = 10, .finish = 30});
+  block(0x2000, 512, 5);
+  Launch(kernel_, 7, {.start = 30, .finish = 40});
+  block(0x2000, -512, 15, true);
+  const std::vector<wire::OptimizerTensor> tensors = {
+      {0x1000, 1000, wire::TensorRole::kParameter, 0},
+      {0x1800, 1000, wire::TensorRole::kGradient, 0}};
+  recorder_.NoteTensors(0, tensors, next_);
+  Launch(kernel_, 7, {.start = 40, .finish = 50});
+
+  const TraceReader trace = Rendered();
+
+  using ::testing::ElementsAre;
+  const std::uint64_t end = 100'000;
+  EXPECT_THAT(trace.Counts("GPU 0 memory: parameters"),
+              ElementsAre(Pair(0, 1000), Pair(end, 1000)));
+  EXPECT_THAT(trace.Counts("GPU 0 memory: gradients"), ElementsAre(Pair(0, 1000), Pair(end, 1000)));
+  EXPECT_THAT(trace.Counts("GPU 0 memory: optimizer state"), ElementsAre(Pair(0, 0), Pair(end, 0)));
+  EXPECT_THAT(trace.Counts("GPU 0 memory: activations"),
+              ElementsAre(Pair(0, 0), Pair(5000, 512), Pair(15000, 0), Pair(end, 0)));
+  const std::int64_t other = (1 << 20) - 2000;
+  EXPECT_THAT(
+      trace.Counts("GPU 0 memory: other allocations"),
+      ElementsAre(Pair(0, other), Pair(5000, other - 512), Pair(15000, other), Pair(end, other)));
+  EXPECT_THAT(trace.Counts("GPU 0 memory: allocations"),
+              ElementsAre(Pair(0, 1 << 20), Pair(end, 1 << 20)));
 }
 
 }  // namespace

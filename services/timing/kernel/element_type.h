@@ -2,14 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string_view>
+
+#include "services/torch_layout/type_name.h"
 
 namespace eidolon::timing::kernel {
 
-// Bytes of an element of a C++ type as it stands in a demangled name ("c10::BFloat16", "long",
-// "at::native::OpaqueType<16u>"; const and pointers are ignored); nothing for unknown types.
-std::optional<double> ElementBytes(std::string_view type);
+using torch_layout::ElementBytes;
 
 // Bytes of an element of a cudaDataType_t (0.5 for 4-bit types); 4 for numbers we do not know.
 double CudaTypeBytes(std::uint32_t cuda_type);

@@ -44,38 +44,6 @@ std::size_t Opening(std::string_view text, std::size_t close) {
 
 }  // namespace
 
-std::vector<std::string> SplitTopLevel(std::string_view list) {
-  std::vector<std::string> parts;
-  int depth = 0;
-  std::size_t start = 0;
-  const auto take = [&](std::size_t end) {
-    std::string_view part = list.substr(start, end - start);
-    while (part.starts_with(' ')) part.remove_prefix(1);
-    while (part.ends_with(' ')) part.remove_suffix(1);
-    if (!part.empty()) parts.emplace_back(part);
-  };
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    depth += Depth(list[i]);
-    if (list[i] != ',' || depth != 0) continue;
-    take(i);
-    start = i + 1;
-  }
-  take(list.size());
-  return parts;
-}
-
-std::string_view TemplateArguments(std::string_view text, std::string_view word) {
-  const std::size_t at = text.find(std::string(word) + "<");
-  if (at == std::string_view::npos) return {};
-  const std::size_t open = at + word.size();
-  int depth = 0;
-  for (std::size_t i = open; i < text.size(); ++i) {
-    depth += Depth(text[i]);
-    if (depth == 0) return text.substr(open + 1, i - open - 1);
-  }
-  return {};
-}
-
 KernelName ParseKernelName(std::string_view mangled) {
   KernelName name;
   name.full = Demangle(mangled);

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "services/torch_layout/type_name.h"
+
 namespace eidolon::timing::kernel {
 
 struct KernelName {
@@ -23,11 +25,7 @@ inline constexpr std::size_t kDemangledNameMax = 8192;
 // "(anonymous namespace)::" is dropped. Any text is accepted.
 KernelName ParseKernelName(std::string_view mangled);
 
-// The parts of `list` between commas that stand outside of brackets: "a<b, c>, d" gives two.
-std::vector<std::string> SplitTopLevel(std::string_view list);
-
-// The text between the brackets of the first "word<" in `text`, brackets inside it balanced; empty
-// when there is none.
-std::string_view TemplateArguments(std::string_view text, std::string_view word);
+using torch_layout::SplitTopLevel;
+using torch_layout::TemplateArguments;
 
 }  // namespace eidolon::timing::kernel

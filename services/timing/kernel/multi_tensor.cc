@@ -6,12 +6,14 @@
 #include "services/timing/kernel/element_type.h"
 #include "services/timing/kernel/rules.h"
 #include "services/timing/kernel/work_counts.h"
+#include "services/torch_layout/optimizer_lists.h"
 #include "services/torch_layout/tensor_list.h"
 
 namespace eidolon::timing::kernel {
 namespace {
 
 using torch_layout::ArgumentSpace;
+using torch_layout::ListRole;
 using torch_layout::TensorLists;
 
 std::size_t Digit(std::string_view text, std::string_view word) {
@@ -183,63 +185,20 @@ std::optional<Demand> MultiTensor(const Launch& l) {
   return demand;
 }
 
-namespace {
-
-// Bytes of an element where all element types that the functor names are equally wide; 0 otherwise.
-double CommonWidth(std::string_view functor) {
-  const std::size_t open = functor.find('<');
-  if (open == std::string_view::npos) return 0;
-  double width = 0;
-  for (const std::string& type :
-       SplitTopLevel(functor.substr(open + 1, functor.rfind('>') - open - 1))) {
-    const auto bytes = ElementBytes(type);
-    if (!bytes || type == "int" || type == "bool" || type == "long") continue;
-    if (width > 0 && width != *bytes) return 0;
-    width = *bytes;
-  }
-  return width;
-}
-
-// Lists of tensors that a launch of the functor reads or writes, by what they are.
-struct StepLists {
-  double parameters = 0;
-  double gradients = 0;
-  double state = 0;
-};
-
-std::optional<StepLists> ListsOf(std::string_view functor, std::string_view operation,
-                                 std::size_t depth) {
-  const auto has = [&](std::string_view word) { return functor.find(word) != std::string::npos; };
-  if (has("Adam") || has("Sgd") || has("SGD") || has("Adagrad")) {
-    if (depth < 2) return std::nullopt;
-    return StepLists{1, 1, static_cast<double>(depth) - 2};
-  }
-  if (has("TernaryOp") && operation.find("Lerp") != std::string_view::npos) {
-    return StepLists{0, 1, 1};
-  }
-  if (!has("PointwiseOp")) return std::nullopt;
-  if (operation.find("multiplies") != std::string_view::npos) return StepLists{0, 0, 1};
-  if (operation.find("divides") != std::string_view::npos) return StepLists{1, 0, 0};
-  return std::nullopt;
-}
-
-}  // namespace
-
 std::optional<WorkCounts> OptimizerStep(const KernelLaunch& launch, const KernelName& name) {
   if (name.base != "multi_tensor_apply_kernel") return std::nullopt;
-  const Launch l{launch, name, Parameters(launch)};
-  const std::size_t depth = std::max<std::size_t>(Digit(name.full, "Metadata<"), 1);
-  const auto lists = ListsOf(l.Template(1), name.full, depth);
-  if (!lists) return std::nullopt;
   const bool apex =
       !name.parameters.empty() && name.parameters[0].find("Metadata") == std::string::npos;
+  const auto lists = torch_layout::FindOptimizerLists(name.full, apex);
+  if (!lists) return std::nullopt;
+  const Launch l{launch, name, Parameters(launch)};
   const auto elements = apex ? ApexElements(l) : TorchElements(l, l.Template(0));
-  const double width = CommonWidth(l.Template(1));
-  if (!elements || width == 0) return std::nullopt;
-  const double bytes = *elements * width;
-  return WorkCounts{.parameters = bytes * lists->parameters,
-                    .gradients = bytes * lists->gradients,
-                    .optimizer_state = bytes * lists->state};
+  if (!elements) return std::nullopt;
+  const double bytes = *elements * static_cast<double>(lists->element_bytes);
+  const auto all = [&](ListRole role) { return bytes * static_cast<double>(lists->CountOf(role)); };
+  return WorkCounts{.parameters = all(ListRole::kParameters),
+                    .gradients = all(ListRole::kGradients),
+                    .optimizer_state = all(ListRole::kState)};
 }
 
 // lpnorm_cleanup(partial sums, addresses, sizes, int max_chunks): one block a tensor.

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "services/ring/record.h"
+#include "shim/core/resource_observer.h"
 #include "shim/gpu/allocation/host_memory.h"
 #include "shim/gpu/allocation/pool.h"
 #include "shim/gpu/context/context.h"
@@ -13,6 +14,15 @@
 #include "shim/value/pending.h"
 
 namespace eidolon::shim::gpu {
+
+Status AllocateDeviceMemory(std::uint64_t bytes, std::uint64_t* address) noexcept {
+  const int device = CurrentDevice();
+  const Status status = Allocate(device, bytes, address);
+  if (status == Status::kSuccess && *address != 0) {
+    core::TellOfMemory({.address = *address, .bytes = bytes, .device = device});
+  }
+  return status;
+}
 
 Status FreeAnyDeviceMemory(void* pointer) noexcept {
   if (pointer == nullptr) return EnsureContext();  // Programs call it to make a context.
@@ -27,7 +37,10 @@ Status FreeAnyDeviceMemory(void* pointer) noexcept {
   if (!extent.has_value()) return FreeManaged(pointer);
   Status status = FreePooled(address);
   if (status == Status::kNotFound) status = Free(address);
-  if (status == Status::kSuccess) value::ProcessPending().Forget(address, extent->bytes);
+  if (status != Status::kSuccess) return status;
+  value::ProcessPending().Forget(address, extent->bytes);
+  core::TellOfMemory(
+      {.is_release = true, .address = address, .bytes = extent->bytes, .device = device});
   return status;
 }
 

@@ -1,5 +1,6 @@
-// What cudaFree and cuMemFree do beyond giving addresses back: find out what kind of memory it is,
-// wait for the device as the real calls do, and forget the values.
+// What cudaMalloc does beyond booking: a profiler is told. What cudaFree and cuMemFree do beyond
+// giving addresses back: find out what kind of memory it is, wait for the device as the real calls
+// do, and forget the values.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +9,9 @@
 #include "shim/gpu/status.h"
 
 namespace eidolon::shim::gpu {
+
+// Allocates for the program on the calling thread's current device.
+Status AllocateDeviceMemory(std::uint64_t bytes, std::uint64_t* address) noexcept;
 
 // Frees memory of Allocate, of a pool, or managed memory. Null succeeds. Waits for the device
 // first.

@@ -10,6 +10,7 @@
 
 #include "services/ring/record.h"
 #include "shim/core/rank_clock.h"
+#include "shim/core/resource_observer.h"
 #include "shim/core/session.h"
 #include "shim/core/spin_lock.h"
 #include "shim/gpu/context/context.h"
@@ -98,14 +99,35 @@ void TellManaged(int device, std::int64_t delta) {
   core::Append(*session, record);
 }
 
+// A profiler.
+void TellAllocated(core::MemoryPlace place, const void* pointer, std::size_t bytes) {
+  if (pointer == nullptr) return;
+  core::TellOfMemory(
+      {.place = place, .address = AddressOf(pointer), .bytes = bytes, .device = CurrentDevice()});
+}
+void TellReleased(core::MemoryPlace place, const HostRange& range) {
+  core::TellOfMemory({.is_release = true,
+                      .place = place,
+                      .address = range.begin,
+                      .bytes = range.bytes,
+                      .device = range.device});
+}
+
 }  // namespace
 
 Status AllocateHost(std::size_t bytes, std::uint32_t flags, void** result) noexcept {
   core::NotePinnedMemory();
-  return MapHost(bytes, flags, HostKind::kAllocated, result);
+  const Status status = MapHost(bytes, flags, HostKind::kAllocated, result);
+  if (status == Status::kSuccess) TellAllocated(core::MemoryPlace::kPinned, *result, bytes);
+  return status;
 }
 
-Status FreeHost(void* pointer) noexcept { return UnmapHost(pointer, HostKind::kAllocated); }
+Status FreeHost(void* pointer) noexcept {
+  const auto range = FindHostRange(pointer);
+  const Status status = UnmapHost(pointer, HostKind::kAllocated);
+  if (status == Status::kSuccess && range) TellReleased(core::MemoryPlace::kPinned, *range);
+  return status;
+}
 
 Status RegisterHost(void* pointer, std::size_t bytes, std::uint32_t flags) noexcept {
   if (pointer == nullptr || bytes == 0) return Status::kInvalidValue;
@@ -125,7 +147,9 @@ Status UnregisterHost(void* pointer) noexcept {
 
 Status AllocateManaged(std::size_t bytes, std::uint32_t flags, void** result) noexcept {
   const Status status = MapHost(bytes, flags, HostKind::kManaged, result);
-  if (status == Status::kSuccess) TellManaged(CurrentDevice(), static_cast<std::int64_t>(bytes));
+  if (status != Status::kSuccess) return status;
+  TellManaged(CurrentDevice(), static_cast<std::int64_t>(bytes));
+  TellAllocated(core::MemoryPlace::kManaged, *result, bytes);
   return status;
 }
 
@@ -134,6 +158,7 @@ Status FreeManaged(void* pointer) noexcept {
   const Status status = UnmapHost(pointer, HostKind::kManaged);
   if (status == Status::kSuccess && range.has_value()) {
     TellManaged(range->device, -static_cast<std::int64_t>(range->bytes));
+    TellReleased(core::MemoryPlace::kManaged, *range);
   }
   return status;
 }

@@ -4,8 +4,10 @@
 #include <array>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include "services/ring/layout.h"
+#include "shim/core/resource_observer.h"
 #include "shim/gpu/context/context.h"
 #include "shim/gpu/handle_pool.h"
 #include "shim/gpu/memory/arena.h"
@@ -65,6 +67,13 @@ Pool* DefaultLocked(Pools& all, int device) {
 
 bool IsDevice(int device) { return device >= 0 && device < DeviceCount(); }
 
+core::MemoryPoolState StateOf(const Pool& pool) {
+  return {.handle = reinterpret_cast<std::uint64_t>(&pool),
+          .release_threshold = pool.threshold,
+          .reserved = pool.reserved,
+          .used = pool.used};
+}
+
 // Gives cached memory back until at most `keep` bytes are reserved.
 void Trim(Pool& pool, std::uint64_t keep) {
   while (pool.reserved > keep && !pool.cached.empty()) {
@@ -104,23 +113,35 @@ Status TakeFromPool(Pools& all, Pool& pool, std::uint64_t bytes, std::uint64_t* 
 Status CreatePool(int device, PoolHandle* result) noexcept {
   if (result == nullptr) return Status::kInvalidValue;
   if (!IsDevice(device)) return Status::kInvalidDevice;
-  Pools& all = AllPools();
-  const std::lock_guard guard(all.mutex);
-  *result = MakePool(all, device);
+  core::PoolChange change{.event = core::PoolEvent::kCreated, .device = device, .pool = {}};
+  {
+    Pools& all = AllPools();
+    const std::lock_guard guard(all.mutex);
+    Pool* const pool = MakePool(all, device);
+    *result = pool;
+    change.pool = StateOf(*pool);
+  }
+  core::TellOfPool(change);
   return Status::kSuccess;
 }
 
 Status DestroyPool(PoolHandle handle) noexcept {
-  Pools& all = AllPools();
-  const std::lock_guard guard(all.mutex);
-  Pool* pool = FromHandle<Pool>(handle);
-  if (pool == nullptr || pool == all.defaults[static_cast<std::size_t>(pool->device)]) {
-    return Status::kInvalidValue;
+  core::PoolChange change{.event = core::PoolEvent::kDestroyed, .pool = {}};
+  {
+    Pools& all = AllPools();
+    const std::lock_guard guard(all.mutex);
+    Pool* pool = FromHandle<Pool>(handle);
+    if (pool == nullptr || pool == all.defaults[static_cast<std::size_t>(pool->device)]) {
+      return Status::kInvalidValue;
+    }
+    Trim(*pool, 0);
+    change.device = pool->device;
+    change.pool = StateOf(*pool);
+    Pool*& current = all.current[static_cast<std::size_t>(pool->device)];
+    if (current == pool) current = DefaultLocked(all, pool->device);
+    if (pool->used == 0) all.objects.GiveBack(pool);
   }
-  Trim(*pool, 0);
-  Pool*& current = all.current[static_cast<std::size_t>(pool->device)];
-  if (current == pool) current = DefaultLocked(all, pool->device);
-  if (pool->used == 0) all.objects.GiveBack(pool);
+  core::TellOfPool(change);
   return Status::kSuccess;
 }
 
@@ -159,13 +180,21 @@ Status AllocateFromPool(PoolHandle handle, std::uint64_t bytes, StreamHandle str
   Stream* where = Lookup(stream);
   if (where == nullptr) return Status::kInvalidHandle;
   if (bytes == 0) return Status::kInvalidValue;
+  core::MemoryChange change{.bytes = bytes, .device = 0, .stream = where, .pool = {}};
   {
     Pools& all = AllPools();
     const std::lock_guard guard(all.mutex);
     Pool* pool = FromHandle<Pool>(handle);
     if (pool == nullptr) return Status::kInvalidValue;
     const Status status = TakeFromPool(all, *pool, bytes, address);
-    if (status != Status::kSuccess || !IsCapturing(stream)) return status;
+    if (status != Status::kSuccess) return status;
+    change.address = *address;
+    change.device = pool->device;
+    change.pool = StateOf(*pool);
+  }
+  if (!IsCapturing(stream)) {
+    core::TellOfMemory(change);
+    return Status::kSuccess;
   }
   // A graph's memory stays reserved while the process lives: replays use the same addresses.
   const Status status = CaptureMemory(*where, true, *address, bytes);
@@ -179,7 +208,9 @@ Status AllocateAsync(std::uint64_t bytes, StreamHandle stream, std::uint64_t* ad
   return status != Status::kSuccess ? status : AllocateFromPool(pool, bytes, stream, address);
 }
 
-Status FreePooled(std::uint64_t address) noexcept {
+namespace {
+
+Status FreePooled(std::uint64_t address, std::optional<core::MemoryPoolState>* state) {
   Pools& all = AllPools();
   const std::lock_guard guard(all.mutex);
   const auto found = all.live.find(address);
@@ -190,7 +221,15 @@ Status FreePooled(std::uint64_t address) noexcept {
   pool.cached.emplace(found->second.bytes, address);
   all.live.erase(found);
   Trim(pool, std::max(pool.threshold, pool.used));
+  *state = StateOf(pool);
   return Status::kSuccess;
+}
+
+}  // namespace
+
+Status FreePooled(std::uint64_t address) noexcept {
+  std::optional<core::MemoryPoolState> state;
+  return FreePooled(address, &state);
 }
 
 Status FreeAsync(std::uint64_t address, StreamHandle stream) noexcept {
@@ -200,18 +239,32 @@ Status FreeAsync(std::uint64_t address, StreamHandle stream) noexcept {
   const auto extent = FindExtent(address);
   if (!extent.has_value()) return Status::kInvalidValue;
   if (IsCapturing(stream)) return CaptureMemory(*where, false, address, extent->bytes);
-  Status status = FreePooled(address);
+  core::MemoryChange change{.is_release = true,
+                            .address = address,
+                            .bytes = extent->bytes,
+                            .device = extent->device,
+                            .stream = where,
+                            .pool = {}};
+  Status status = FreePooled(address, &change.pool);
   if (status == Status::kNotFound) status = Free(address);
-  if (status == Status::kSuccess) value::ProcessPending().Forget(address, extent->bytes);
+  if (status != Status::kSuccess) return status;
+  value::ProcessPending().Forget(address, extent->bytes);
+  core::TellOfMemory(change);
   return status;
 }
 
 Status TrimPool(PoolHandle handle, std::uint64_t keep_bytes) noexcept {
-  Pools& all = AllPools();
-  const std::lock_guard guard(all.mutex);
-  Pool* pool = FromHandle<Pool>(handle);
-  if (pool == nullptr) return Status::kInvalidValue;
-  Trim(*pool, keep_bytes);
+  core::PoolChange change{.event = core::PoolEvent::kTrimmed, .kept_bytes = keep_bytes, .pool = {}};
+  {
+    Pools& all = AllPools();
+    const std::lock_guard guard(all.mutex);
+    Pool* pool = FromHandle<Pool>(handle);
+    if (pool == nullptr) return Status::kInvalidValue;
+    Trim(*pool, keep_bytes);
+    change.device = pool->device;
+    change.pool = StateOf(*pool);
+  }
+  core::TellOfPool(change);
   return Status::kSuccess;
 }
 

@@ -14,6 +14,7 @@
 #include "shim/gpu/launch/replay_context.h"
 #include "shim/gpu/module/launch_shape.h"
 #include "shim/gpu/torch/grouped_gemm.h"
+#include "shim/gpu/torch/optimizer_kernel.h"
 
 namespace eidolon::shim::gpu {
 namespace {
@@ -134,6 +135,7 @@ KernelWorkResult InternKernel(const Kernel& kernel, const LaunchShape& shape,
     ParameterBlock block;
     if (!Gather(kernel, parameters, block)) return {Status::kInvalidValue, 0};
     AddGroupedSizes(kernel, shape, block);
+    TellOptimizerTensors(*session, kernel, shape.grid.x, {block.bytes, block.size}, device);
     IdleParametersOf(kernel).Clear(block.bytes, shape.grid);
     FoundInBlock words;  // Numbers stay: what is captured is replayed with the same ones.
     BlankPointers(block, [&](std::uint32_t at, std::uint64_t address) {

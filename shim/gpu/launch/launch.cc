@@ -14,6 +14,7 @@
 #include "shim/gpu/launch/replay_context.h"
 #include "shim/gpu/stream/capture_hooks.h"
 #include "shim/gpu/stream/stream.h"
+#include "shim/gpu/torch/optimizer_kernel.h"
 
 namespace eidolon::shim::gpu {
 namespace {
@@ -44,6 +45,7 @@ Status LaunchKernel(const Kernel& kernel, const LaunchShape& shape,
     ParameterBlock block;
     if (!Gather(kernel, parameters, block)) return Status::kInvalidValue;
     AddGroupedSizes(kernel, shape, block);
+    TellOptimizerTensors(*session, kernel, shape.grid.x, {block.bytes, block.size}, stream->device);
     bool recorded = MustRecord();
     const bool tiny = !recorded && IsTiny(kernel, shape);
     const IdleParameters& idle = IdleParametersOf(kernel);

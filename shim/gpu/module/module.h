@@ -32,6 +32,7 @@ namespace eidolon::shim::gpu {
 class Library;
 
 class IdleParameters;
+class OptimizerKernel;
 
 struct Kernel {
   static constexpr std::uint32_t kMagic = 0x454b524e;
@@ -56,6 +57,7 @@ struct Kernel {
   std::atomic<std::int32_t> cluster_policy{0};
   mutable std::atomic<const IdleParameters*> idle{nullptr};  // IdleParametersOf(); never freed.
   mutable std::atomic<std::uint8_t> grouped_role{0};         // grouped_gemm.h; 0: not asked yet.
+  mutable std::atomic<const OptimizerKernel*> optimizer{nullptr};  // optimizer_kernel.h.
 };
 
 struct Variable {
