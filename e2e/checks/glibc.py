@@ -16,6 +16,10 @@ import sys
 GLIBC = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1", "ld-linux-x86-64.so.2"}
 
 
+# The unwinder, which one library shares with PyTorch (shim/gloo/CMakeLists.txt): libgcc_s of the same systems is GCC 8's.
+UNWINDING = ("eidolon/folded/gloo.so", "GCC", "8.0")
+
+
 def number(version):
     return tuple(int(part) for part in version.split("."))
 
@@ -26,6 +30,9 @@ def newer(library, newest):
         ["readelf", "--dyn-syms", "--wide", library], check=True, capture_output=True, text=True
     ).stdout
     for name, family, version in re.findall(r" UND (\w+)@@?([A-Z]+)_([\d.]+)", text):
+        unwinds = family == UNWINDING[1] and number(version) < number(UNWINDING[2])
+        if unwinds and str(library).endswith(UNWINDING[0]):
+            continue
         if family != "GLIBC" or number(version) > number(newest):
             yield f"{name}@{family}_{version}"
 
