@@ -75,6 +75,7 @@ TEST(AutogradTest, TellsWhatBackwardPassesGiveBack) {
 TEST(AutogradTest, TellsBlocksWhileATimelineIsMade) {
   core::FakeAgent& agent = core::FakeAgent::Start();
   ASSERT_NE(core::Session::Get(), nullptr);
+  ASSERT_EQ(gpu::DeviceCount(), 2);
   agent.Reset();
   ReportBlock(0x100000, 512);
   agent.cursors().wants_timeline.store(1);
