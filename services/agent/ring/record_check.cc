@@ -163,6 +163,13 @@ Result<void> CheckSlot(std::span<const std::byte> record) {
   return Damaged(header.kind, StrCat("reply slot ", slot, " does not exist"));
 }
 
+Result<void> CheckWork(std::span<const std::byte> record) {
+  const auto& define = As<wire::DefineWork>(record);
+  const auto fits = CheckTail(record, sizeof(define) + std::uint64_t{define.definition_bytes});
+  if (!fits) return fits;
+  return CheckDefinition(record.subspan(sizeof(define), define.definition_bytes));
+}
+
 Result<void> CheckQuestion(std::span<const std::byte> record) {
   const auto& question = As<wire::WaitRecord>(record);
   if (question.observer > 1) {
@@ -272,12 +279,8 @@ Result<void> CheckRecord(std::span<const std::byte> record, std::uint32_t device
     if (auto fits = CheckSlot(record); !fits) return fits;
   }
   switch (header.kind) {
-    case RecordKind::kDefineWork: {
-      const auto& define = As<wire::DefineWork>(record);
-      const auto fits = CheckTail(record, sizeof(define) + std::uint64_t{define.definition_bytes});
-      if (!fits) return fits;
-      return CheckDefinition(record.subspan(sizeof(define), define.definition_bytes));
-    }
+    case RecordKind::kDefineWork:
+      return CheckWork(record);
     case RecordKind::kGraphDefine:
       return CheckGraph(record);
     case RecordKind::kCommunication:
