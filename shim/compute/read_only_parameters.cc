@@ -1,26 +1,14 @@
 #include "shim/compute/read_only_parameters.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <memory>
 #include <string>
 #include <utility>
 
+#include "services/base/demangle.h"
+
 namespace eidolon::shim::compute {
 namespace {
-
-constexpr std::size_t kLongestName = 8192;
-
-std::string Demangle(std::string_view mangled) {
-  if (mangled.size() > kLongestName) return "";
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> name(
-      abi::__cxa_demangle(std::string(mangled).c_str(), nullptr, nullptr, &status), &std::free);
-  return status == 0 ? name.get() : "";
-}
 
 // The types between the last parentheses, at the text's end.
 std::vector<std::string_view> TypesOf(std::string_view demangled) {
@@ -74,7 +62,7 @@ std::uint32_t BytesOfType(std::string_view type) {
 }  // namespace
 
 std::vector<std::uint32_t> ReadOnlyParameters(std::string_view mangled) {
-  const std::string demangled = Demangle(mangled);
+  const std::string demangled = base::Demangle(mangled).value_or("");
   std::vector<std::uint32_t> result;
   std::uint32_t at = 0;
   for (const std::string_view type : TypesOf(demangled)) {

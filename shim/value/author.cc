@@ -1,18 +1,16 @@
 #include "shim/value/author.h"
 
-#include <cxxabi.h>
-
-#include <cstdlib>
 #include <deque>
-#include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
+
+#include "services/base/demangle.h"
 
 namespace eidolon::shim::value {
 namespace {
 
 constexpr std::size_t kMostNames = 1 << 16;
-constexpr std::size_t kLongestDemangled = 8192;
 // Allocators of programs place tensors at such distances.
 constexpr int kMostSteps = 512;
 
@@ -64,18 +62,13 @@ std::size_t LastOpening(std::string_view text) {
 }  // namespace
 
 std::string ReadableName(std::string_view mangled) {
-  std::string text(mangled);
-  if (text.size() <= kLongestDemangled && text.starts_with("_Z")) {
-    int status = 0;
-    const std::unique_ptr<char, decltype(&std::free)> demangled(
-        abi::__cxa_demangle(text.c_str(), nullptr, nullptr, &status), &std::free);
-    if (status == 0 && demangled) {
-      text = demangled.get();
-      if (text.ends_with(')')) {
-        if (const std::size_t opening = LastOpening(text)) text.resize(opening);
-      }
-      if (text.starts_with("void ")) text.erase(0, 5);
+  const std::optional<std::string> demangled = base::Demangle(mangled);
+  std::string text = demangled.value_or(std::string(mangled));
+  if (demangled) {
+    if (text.ends_with(')')) {
+      if (const std::size_t opening = LastOpening(text)) text.resize(opening);
     }
+    if (text.starts_with("void ")) text.erase(0, 5);
   }
   Remove(text, "(anonymous namespace)::");
   RemoveBuildNames(text);

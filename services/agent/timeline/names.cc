@@ -1,12 +1,10 @@
 #include "services/agent/timeline/names.h"
 
-#include <cxxabi.h>
-
 #include <array>
 #include <cctype>
-#include <cstdlib>
-#include <memory>
+#include <optional>
 
+#include "services/base/demangle.h"
 #include "services/base/text.h"
 
 namespace eidolon::agent::timeline {
@@ -15,8 +13,6 @@ using base::StrCat;
 
 namespace {
 
-// Longer names are cut: __cxa_demangle takes time that grows faster than their length.
-constexpr std::size_t kSymbolBytesMax = 8192;
 constexpr std::array<std::string_view, 8> kCallNames = {"launch",
                                                         "cudaGraphLaunch",
                                                         "NCCL call",
@@ -61,14 +57,9 @@ std::string CollectiveName(std::string_view kind) {
 }
 
 std::string KernelName(const std::string& symbol) {
-  if (!symbol.starts_with("_Z") || symbol.size() > kSymbolBytesMax) {
-    return symbol.substr(0, kSymbolBytesMax);
-  }
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> demangled(
-      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), &std::free);
-  if (demangled == nullptr) return symbol;
-  std::string name = WithoutParameters(demangled.get());
+  const std::optional<std::string> demangled = base::Demangle(symbol);
+  if (!demangled) return symbol.substr(0, base::kMangledMax);
+  std::string name = WithoutParameters(*demangled);
   if (name.starts_with("void ")) name.erase(0, 5);
   return name;
 }

@@ -1,28 +1,18 @@
 #include "services/controller/agents/agent_report.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
 #include <string>
 #include <vector>
 
+#include "services/base/demangle.h"
 #include "services/estimate/wire/source_message.h"
 #include "services/folding/wire/fold_message.h"
 
 namespace eidolon::controller::agents {
 namespace {
 
-// A kernel's name as its source has it; as it came when it is too long or is not mangled.
-std::string ReadableName(const std::string& name) {
-  constexpr std::size_t kMangledMax = 8192;
-  if (name.size() > kMangledMax || !name.starts_with("_Z")) return name;
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> readable(
-      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &std::free);
-  return status == 0 && readable ? readable.get() : name;
-}
+// A kernel's name as its source has it, where that can be told.
+std::string ReadableName(const std::string& name) { return base::Demangle(name).value_or(name); }
 
 std::vector<job::NamedAmount> FromProto(
     const google::protobuf::RepeatedPtrField<v1::NamedAmount>& amounts) {

@@ -1,23 +1,11 @@
 #include "services/timing/kernel/kernel_name.h"
 
-#include <cxxabi.h>
-
-#include <cstdlib>
-#include <memory>
+#include "services/base/demangle.h"
 
 namespace eidolon::timing::kernel {
 namespace {
 
 constexpr std::string_view kAnonymous = "(anonymous namespace)::";
-
-std::string Demangle(std::string_view mangled) {
-  std::string name(mangled.substr(0, kDemangledNameMax));
-  if (mangled.size() > kDemangledNameMax || !name.starts_with("_Z")) return name;
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(
-      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &std::free);
-  return status == 0 && text ? std::string(text.get()) : name;
-}
 
 void Remove(std::string& text, std::string_view part) {
   for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at)) {
@@ -46,7 +34,7 @@ std::size_t Opening(std::string_view text, std::size_t close) {
 
 KernelName ParseKernelName(std::string_view mangled) {
   KernelName name;
-  name.full = Demangle(mangled);
+  name.full = base::Demangle(mangled).value_or(std::string(mangled.substr(0, base::kMangledMax)));
   Remove(name.full, kAnonymous);
   std::string_view head = name.full;
   if (head.ends_with(')')) {

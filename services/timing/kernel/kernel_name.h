@@ -11,16 +11,15 @@
 namespace eidolon::timing::kernel {
 
 struct KernelName {
-  std::string full;                     // Demangled, or as given when it does not demangle.
+  // Demangled, or as given when it does not demangle. Of names too long for that as much as
+  // base::kMangledMax: they are still recognised by the words in them.
+  std::string full;
   std::string base;                     // Last part of the qualified name: "reduce_kernel".
   std::vector<std::string> templates;   // Template arguments of the function.
   std::vector<std::string> parameters;  // Parameter types; empty for C functions.
 
   bool Has(std::string_view text) const { return full.find(text) != std::string::npos; }
 };
-
-// Names longer than this are not demangled: they are still recognised by the words in them.
-inline constexpr std::size_t kDemangledNameMax = 8192;
 
 // "(anonymous namespace)::" is dropped. Any text is accepted.
 KernelName ParseKernelName(std::string_view mangled);

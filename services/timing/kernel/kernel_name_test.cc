@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "services/base/demangle.h"
+
 namespace eidolon::timing::kernel {
 namespace {
 
@@ -37,9 +39,9 @@ TEST(KernelNameTest, AcceptsAnyText) {
 }
 
 TEST(KernelNameTest, DoesNotDemangleEndlessNames) {
-  const std::string endless = "_Z" + std::string(kDemangledNameMax, 'x');
+  const std::string endless = "_Z" + std::string(base::kMangledMax, 'x');
 
-  EXPECT_EQ(ParseKernelName(endless).full.size(), kDemangledNameMax);
+  EXPECT_EQ(ParseKernelName(endless).full.size(), base::kMangledMax);
 }
 
 TEST(KernelNameTest, SplitsOutsideOfBracketsOnly) {

@@ -1,26 +1,14 @@
 #include "shim/gpu/torch/optimizer_kernel.h"
 
-#include <cxxabi.h>
-
-#include <cstdlib>
 #include <memory>
 #include <string>
 
+#include "services/base/demangle.h"
 #include "services/ring/memory_block.h"
 #include "shim/gpu/device/device.h"
 
 namespace eidolon::shim::gpu {
 namespace {
-
-constexpr std::size_t kLongestName = 8192;
-
-std::string Demangle(std::string_view mangled) {
-  if (mangled.size() > kLongestName) return "";
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> name(
-      abi::__cxa_demangle(std::string(mangled).c_str(), nullptr, nullptr, &status), &std::free);
-  return status == 0 ? name.get() : "";
-}
 
 const OptimizerKernel& OptimizerKernelOf(const Kernel& kernel) {
   if (const auto* known = kernel.optimizer.load(std::memory_order_acquire)) return *known;
@@ -51,7 +39,8 @@ OptimizerKernel::OptimizerKernel(std::string_view name,
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const auto lists = torch_layout::FindTensorLists(name, parameters[i].bytes);
     if (!lists) continue;
-    const auto optimizer = torch_layout::FindOptimizerLists(Demangle(name), i > 0);
+    const auto optimizer =
+        torch_layout::FindOptimizerLists(base::Demangle(name).value_or(""), i > 0);
     if (optimizer) known_ = {*optimizer, *lists, parameters[i].offset};
     return;
   }
