@@ -561,10 +561,11 @@ def main():
         open(f"{a.out}/header.json", "w"),
         indent=1,
     )
-    try:
-        json.dump(facts(), open(f"{a.out}/facts.json", "w"), indent=1)
-    except Exception as e:
-        print("facts:", type(e).__name__, str(e)[:300], flush=True)
+    if not a.only or "facts" in a.only.split(","):
+        try:
+            json.dump(facts(), open(f"{a.out}/facts.json", "w"), indent=1)
+        except Exception as e:
+            print("facts:", type(e).__name__, str(e)[:300], flush=True)
     groups = dict(
         elementwise=elementwise,
         normalisation=normalisation,
