@@ -23,6 +23,7 @@ extern "C" {
 int __interceptor_pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex);
 int __interceptor_sem_wait(sem_t* semaphore);
 int __interceptor_pthread_join(pthread_t thread, void** result);
+int __interceptor_sigaction(int number, const struct sigaction* wanted, struct sigaction* before);
 }
 #endif
 
@@ -93,6 +94,9 @@ constinit Next<int (*)(int, epoll_event*, int, int, const sigset_t*)> next_epoll
     "epoll_pwait", nullptr);
 constinit Next<int (*)(pthread_t, const char*)> next_setname("pthread_setname_np", nullptr);
 constinit Next<int (*)()> next_yield("sched_yield", nullptr);
+constinit Next<int (*)(int, const struct sigaction*, struct sigaction*)> next_sigaction("sigaction",
+                                                                                        nullptr);
+constinit Next<sighandler_t (*)(int, sighandler_t)> next_signal("signal", nullptr);
 constinit Next<int (*)(int, int, const itimerspec*, itimerspec*)> next_timerfd("timerfd_settime",
                                                                                nullptr);
 
@@ -203,6 +207,18 @@ int SetThreadName(pthread_t thread, const char* name) noexcept {
 }
 
 int Yield() noexcept { return next_yield.Get()(); }
+
+int Sigaction(int number, const struct sigaction* wanted, struct sigaction* before) noexcept {
+#ifdef EIDOLON_THREAD_SANITIZER
+  return __interceptor_sigaction(number, wanted, before);
+#else
+  return next_sigaction.Get()(number, wanted, before);
+#endif
+}
+
+sighandler_t Signal(int number, sighandler_t handler) noexcept {
+  return next_signal.Get()(number, handler);
+}
 
 int RwlockRead(pthread_rwlock_t* lock, std::int64_t ns) noexcept {
   const timespec deadline = WallDeadline(ns);

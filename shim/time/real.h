@@ -58,6 +58,8 @@ int ClockNanosleep(clockid_t id, int flags, const timespec* request, timespec* l
 clock_t Times(tms* out) noexcept;
 int SetThreadName(pthread_t thread, const char* name) noexcept;
 int Yield() noexcept;
+int Sigaction(int number, const struct sigaction* wanted, struct sigaction* before) noexcept;
+sighandler_t Signal(int number, sighandler_t handler) noexcept;
 int TimerfdSettime(int fd, int flags, const itimerspec* value, itimerspec* old) noexcept;
 int TimerfdCreate(int id, int flags) noexcept;
 int TimerfdGettime(int fd, itimerspec* out) noexcept;

@@ -17,6 +17,7 @@
 
 #include "shim/core/rank_clock.h"
 #include "shim/core/system.h"
+#include "shim/time/fault_handler.h"
 #include "shim/time/virtual_clock.h"
 
 namespace eidolon::shim::time {
@@ -32,8 +33,7 @@ constexpr int kPollingReads = 100'000;
 
 constinit std::atomic<bool> shown{false};  // Readings are virtual.
 constinit std::mutex switching;
-constinit bool prepared = false;         // Guarded by switching: handlers stand.
-constinit struct sigaction previous {};  // Whoever handled SIGSEGV before us.
+constinit bool prepared = false;  // Guarded by switching: handlers stand.
 constinit std::uintptr_t vdso = 0;
 constinit int follow_signal = 0;
 [[gnu::tls_model("initial-exec")]] constinit thread_local bool trapping = false;
@@ -62,18 +62,6 @@ std::uint64_t VirtualReading() {
   equal_readings = ns == last_reading ? equal_readings + 1 : 0;
   last_reading = ns;
   return static_cast<std::uint64_t>(ns);
-}
-
-// The program's handler, or the end that the signal brings by itself.
-void PassOn(int number, siginfo_t* info, void* context) {
-  if ((previous.sa_flags & SA_SIGINFO) != 0 && previous.sa_sigaction != nullptr) {
-    previous.sa_sigaction(number, info, context);
-  } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
-    previous.sa_handler(number);
-  } else {
-    signal(number, SIG_DFL);                // The instruction faults again.
-    if (info->si_code <= 0) raise(number);  // Somebody sent it.
-  }
 }
 
 void OnFault(int number, siginfo_t* info, void* context) {
@@ -145,19 +133,6 @@ bool Prepare() {
   return true;
 }
 
-// The handler of a program that came after us last time is behind us again.
-bool TakeFaults() {
-  struct sigaction action {};
-  if (sigaction(SIGSEGV, nullptr, &action) != 0) return false;
-  if ((action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == OnFault) return true;
-  previous = action;
-  action = {};
-  action.sa_sigaction = OnFault;
-  action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK | SA_RESTART;
-  sigemptyset(&action.sa_mask);
-  return sigaction(SIGSEGV, &action, nullptr) == 0;
-}
-
 void TellOtherThreads() {
   DIR* threads = opendir("/proc/self/task");
   if (threads == nullptr) return;
@@ -177,7 +152,7 @@ void TellOtherThreads() {
 bool ShowVirtualTicks() noexcept {
   if (!InJob()) return false;
   const std::lock_guard guard(switching);
-  if (!Prepare() || !TakeFaults()) return false;
+  if (!Prepare() || !TakeFaults(OnFault)) return false;
   core::HideTicks(true);
   shown.store(true, std::memory_order_release);
   FollowTicks();

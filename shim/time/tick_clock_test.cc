@@ -76,6 +76,44 @@ TEST_F(TickClockTest, TheShimsOwnReadingsGoOnAtTheirRate) {
   EXPECT_LT(later, after + (later - before) / 100);
 }
 
+// LLVM does so while it compiles, and ends the process when a thread that it does not know faults.
+TEST_F(TickClockTest, ReadingsGoOnWhileTheProgramHandlesFaults) {
+  ASSERT_TRUE(ShowVirtualTicks());
+  static std::atomic<int> faults;
+  struct sigaction wanted {};
+  struct sigaction before {};
+  wanted.sa_handler = [](int) { ++faults; };
+  ASSERT_EQ(0, sigaction(SIGSEGV, &wanted, &before));
+
+  const std::uint64_t seen = __rdtsc();
+
+  EXPECT_EQ(static_cast<std::int64_t>(seen), ReadNs(CLOCK_REALTIME));
+  EXPECT_EQ(0, faults);
+  raise(SIGSEGV);
+  EXPECT_EQ(1, faults);
+  struct sigaction found {};
+  ASSERT_EQ(0, sigaction(SIGSEGV, &before, &found));
+  EXPECT_EQ(wanted.sa_handler, found.sa_handler);
+  EXPECT_EQ(before.sa_handler, signal(SIGSEGV, before.sa_handler));
+}
+
+TEST_F(TickClockTest, AHandlerThatIsForOneFaultIsCalledOnce) {
+  ASSERT_TRUE(ShowVirtualTicks());
+  static std::atomic<int> faults;
+  struct sigaction wanted {};
+  struct sigaction before {};
+  wanted.sa_sigaction = [](int, siginfo_t* info, void*) { faults += info->si_signo; };
+  wanted.sa_flags = static_cast<int>(SA_SIGINFO | SA_RESETHAND);
+  ASSERT_EQ(0, sigaction(SIGSEGV, &wanted, &before));
+
+  raise(SIGSEGV);
+
+  EXPECT_EQ(SIGSEGV, faults);
+  struct sigaction found {};
+  ASSERT_EQ(0, sigaction(SIGSEGV, &before, &found));
+  EXPECT_EQ(SIG_DFL, found.sa_handler);
+}
+
 TEST_F(TickClockTest, WhatTheProcessStartsReadsTheRealCounter) {
   ASSERT_TRUE(ShowVirtualTicks());
 
