@@ -34,6 +34,10 @@ enum class CallClass : std::uint32_t {
 
 struct HostCosts {
   std::uint64_t ps[static_cast<int>(CallClass::kCount)];
+  // Fixed host model: the framework's work for each operator that it ran before a call, where these
+  // can be counted, and otherwise before a call that gives the GPU work.
+  std::uint64_t operator_ps;
+  std::uint64_t framework_ps;
 };
 
 }  // namespace eidolon::ring

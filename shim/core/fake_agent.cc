@@ -147,6 +147,8 @@ void FakeAgent::Impl::FillSegment() {
   header.speed_ratio = options.speed_ratio;
   header.unknown_reads = options.compute_values ? ring::kComputeValues : 0;
   for (std::uint64_t& cost : header.host_costs.ps) cost = options.cost_ps;
+  header.host_costs.operator_ps = options.operator_ps;
+  header.host_costs.framework_ps = options.framework_ps;
   header.driver_version = 13020;
   header.nccl_version = 23007;
   std::strncpy(header.driver_name, "580.82.07", sizeof(header.driver_name) - 1);

@@ -4,9 +4,11 @@
 #include <atomic>
 #include <memory>
 #include <new>
+#include <string_view>
 #include <utility>
 
 #include "shim/core/damage.h"
+#include "shim/core/operator_count.h"
 #include "shim/core/page_fault_cost.h"
 #include "shim/core/server_page.h"
 #include "shim/core/system.h"
@@ -167,6 +169,33 @@ void RaiseToFloor() {
   Publish(floor);
 }
 
+// Operators that count before one call. Whoever runs more without giving the GPU work compiles or
+// computes on the host, which this model does not know; how much of that is done may depend on what
+// caches on disk hold.
+constexpr std::uint32_t kOperatorsMax = 256;
+
+bool GivesWork(ring::CallClass call_class) {
+  return call_class == ring::CallClass::kLaunch || call_class == ring::CallClass::kLibrary ||
+         call_class == ring::CallClass::kDnn || call_class == ring::CallClass::kCopy;
+}
+
+// Kernels of JIT compilers are launched by the driver's interface, PyTorch's own by the runtime's.
+bool IsDriversLaunch(const char* name) {
+  return std::string_view(name).starts_with("cuLaunchKernel");
+}
+
+// The framework's work before a call, in the fixed model. Frameworks without countable operators,
+// and compiled programs, which run none before their launches, count by call.
+std::uint64_t FrameworkWork(const char* name, ring::CallClass call_class) {
+  const std::uint32_t operators = TakeOperators();
+  if (operators > 0) {
+    return std::min(operators, kOperatorsMax) * source.costs.operator_ps;
+  }
+  if (!GivesWork(call_class)) return 0;
+  if (OperatorsAreCounted() && !IsDriversLaunch(name)) return 0;
+  return source.costs.framework_ps;
+}
+
 bool IsFree(ring::CallClass call_class) {
   const bool follows = std::exchange(after_fruitless_query, false);
   if (!pinned_memory_is_shared.load(std::memory_order_relaxed)) return false;
@@ -273,7 +302,8 @@ Charge ChargeCall(const char* name, ring::CallClass call_class) noexcept {
   std::uint64_t ended;
   if (source.model == ring::HostModel::kFixed) {
     const std::uint64_t cost =
-        WithDelays(IsFree(call_class) ? 0 : source.costs.ps[static_cast<int>(call_class)]);
+        WithDelays(FrameworkWork(name, call_class) +
+                   (IsFree(call_class) ? 0 : source.costs.ps[static_cast<int>(call_class)]));
     began = clock.fetch_add(cost, std::memory_order_acq_rel);
     ended = began + cost;
     Publish(ended);

@@ -8,15 +8,21 @@ namespace {
 
 constexpr std::uint64_t kMicrosecond = 1'000'000;
 
-// What Python, PyTorch's dispatcher and the framework do before a call that gives the GPU work, on
-// the reference processor. Of four training steps timed call by call (GPT-2, ResNet-50, an MLP, a
-// Llama of 1B; e2e/measured/h100/calls.jsonl), what the measured model charges for the work between
-// such calls, over their number, is 10.8, 9.2, 5.4 and 9.4 us (docs/host_time.md).
+// What Python, PyTorch's dispatcher and the framework do, on the reference processor. Of four
+// training steps timed call by call (GPT-2, ResNet-50, an MLP, a Llama of 1B;
+// e2e/measured/h100/calls.jsonl), what the measured model charges for the work between calls that
+// give the GPU work is 1.46, 1.85, 1.80 and 1.88 us over the number of operators and nodes of
+// backward passes that PyTorch ran (5,221, 3,440, 2,131, 11,643), and 10.8, 9.2, 5.4 and 9.4 us
+// over the number of such calls (docs/host_time.md).
+constexpr std::uint64_t kOperatorWork = 175 * kMicrosecond / 100;
 constexpr std::uint64_t kFrameworkWork = 87 * kMicrosecond / 10;
 
 void Scale(double speed, ::eidolon::ring::HostCosts& costs) {
   for (std::uint64_t& ps : costs.ps) {
     ps = static_cast<std::uint64_t>(std::llround(static_cast<double>(ps) / speed));
+  }
+  for (std::uint64_t* ps : {&costs.operator_ps, &costs.framework_ps}) {
+    *ps = static_cast<std::uint64_t>(std::llround(static_cast<double>(*ps) / speed));
   }
 }
 
@@ -29,8 +35,10 @@ void Scale(double speed, ::eidolon::ring::HostCosts& costs) {
   const ::eidolon::ring::HostCosts driver = DriverHostCosts(1.0);
   for (const CallClass call :
        {CallClass::kLaunch, CallClass::kLibrary, CallClass::kDnn, CallClass::kCopy}) {
-    set(call, driver.ps[static_cast<int>(call)] + kFrameworkWork);
+    set(call, driver.ps[static_cast<int>(call)]);
   }
+  costs.operator_ps = kOperatorWork;
+  costs.framework_ps = kFrameworkWork;
   // ProcessGroupNCCL's bookkeeping (work object, events, flight recorder) and NCCL's enqueue.
   set(CallClass::kCollective, 25 * kMicrosecond);
   // Event record and wait: about 1 us in the driver.

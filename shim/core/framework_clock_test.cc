@@ -1,0 +1,51 @@
+// The framework's work before calls, in the fixed host model.
+#include <gtest/gtest.h>
+
+#include "shim/core/enter.h"
+#include "shim/core/fake_agent.h"
+#include "shim/core/operator_count.h"
+#include "shim/core/rank_clock.h"
+#include "shim/core/session.h"
+
+namespace eidolon::shim::core {
+namespace {
+
+using ring::CallClass;
+
+std::int64_t CostOf(const char* name, CallClass call_class) {
+  const auto before = Now();
+  Enter(name, call_class, -1, [] { return 0; });
+  return (Now() - before).ps;
+}
+
+// One test: what a process counted once stays so.
+TEST(FrameworkClockTest, OperatorsCountWhereTheyAreCountedAndCallsElsewhere) {
+  FakeAgent::Start({.cost_ps = 1000, .operator_ps = 7, .framework_ps = 500});
+  ASSERT_NE(Session::Get(), nullptr);
+
+  // A program of another framework.
+  EXPECT_EQ(CostOf("cudaLaunchKernel", CallClass::kLaunch), 1500);
+  EXPECT_EQ(CostOf("cudaMemcpyAsync", CallClass::kCopy), 1500);
+  EXPECT_EQ(CostOf("cudaEventRecord", CallClass::kStream), 1000);
+
+  for (int i = 0; i < 3; ++i) CountOperator();
+  EXPECT_EQ(CostOf("cudaLaunchKernel", CallClass::kLaunch), 1021);
+  // An operator's second kernel.
+  EXPECT_EQ(CostOf("cudaLaunchKernel", CallClass::kLaunch), 1000);
+  // A kernel of torch.compile.
+  EXPECT_EQ(CostOf("cuLaunchKernelEx", CallClass::kLaunch), 1500);
+  // Whatever call comes next.
+  CountOperator();
+  EXPECT_EQ(CostOf("cudaEventRecord", CallClass::kStream), 1007);
+}
+
+TEST(FrameworkClockTest, WhatIsNotFollowedByCallsCountsToALimit) {
+  FakeAgent::Start({.cost_ps = 1000, .operator_ps = 7, .framework_ps = 500});
+  ASSERT_NE(Session::Get(), nullptr);
+  for (int i = 0; i < 100'000; ++i) CountOperator();
+
+  EXPECT_EQ(CostOf("cudaLaunchKernel", CallClass::kLaunch), 1000 + 256 * 7);
+}
+
+}  // namespace
+}  // namespace eidolon::shim::core
