@@ -37,6 +37,7 @@ struct Flags {
   std::string memory_per_rank = "2Gi";
   std::string pass_secret;
   std::string deployment;
+  std::string peers;
   std::string outputs_size = "2Gi";
   controller::outputs::OutputStore::Options outputs = {.folder = "/tmp/eidolon-outputs"};
   bool network_policies = false;
@@ -111,13 +112,15 @@ int Serve(Flags flags) {
         lost = true;
         signals.Stop();
       });
+  const controller::kube_host::Peers peers(&client, {flags.name_space, flags.peers});
   controller::kube_host::KubeApi api(flags.options.name_space,
                                      {.clock = clock,
                                       .client = client,
                                       .metrics = metrics,
                                       .metrics_text = [&page] { return page.Text(); },
                                       .outputs = outputs,
-                                      .rest_address = flags.options.rest_address});
+                                      .rest_address = flags.options.rest_address,
+                                      .peers = peers});
   controller::kube_host::KubeAuthorizer authorizer(&reviews);
   auto rest = controller::rest::RestServer::Start({.address = flags.rest}, &api, &authorizer);
   if (!rest) return Fail(rest.error());
@@ -170,11 +173,14 @@ void AddOptions(CLI::App* app, Flags* flags) {
   app->add_option("--deployment", flags->deployment,
                   "Deployment of this namespace that runs the controller: the lease goes with it");
   app->add_option("--outputs-folder", flags->outputs.folder,
-                  "where timelines of jobs that are over are kept")
+                  "where timelines and recordings of jobs that are over are kept")
       ->capture_default_str();
   app->add_option("--outputs-size", flags->outputs_size,
                   "at most; the oldest ones go first, and a job may leave a quarter")
       ->capture_default_str();
+  app->add_option("--peers", flags->peers,
+                  "Service of this namespace that leads to all controllers: what another one of "
+                  "them keeps of a job is fetched from there; none: from nowhere");
   app->add_flag("--network-policies", flags->network_policies,
                 "let agents and this controller alone reach network services");
   app->add_option("--jobs", flags->options.jobs_max, "jobs that may have agents at a time")
