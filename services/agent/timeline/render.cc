@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "services/agent/timeline/arrow_numbers.h"
 #include "services/agent/timeline/lanes.h"
 #include "services/agent/timeline/names.h"
 #include "services/base/hash.h"
@@ -42,6 +43,7 @@ struct Face {
   std::string_view category;
   std::vector<Argument> arguments;
   std::vector<std::uint64_t> flows;
+  std::vector<std::uint64_t> last_flows = {};
 };
 
 // A change of what is booked on a device, or of what is known to lie in it.
@@ -83,6 +85,15 @@ constexpr std::array<MemoryCategory, 9> kMemoryCategories = {{
     {"context", false, kBooked, [](const MemoryUse& u, const MemoryPart&) { return u.context; }},
 }};
 
+std::uint32_t ArrowsOf(const HostEvent& event) {
+  return event.operations <= kArrowsMax ? event.operations : 1;
+}
+
+// Where its slice begins: NCCL's kernel is there before the other ranks are.
+SimTime StartOf(const Operation& operation) {
+  return operation.kind == device::OpKind::kCollective ? operation.ready : operation.start;
+}
+
 // Draws one process. Names that slices refer to live as long as it does.
 class Renderer {
  public:
@@ -100,6 +111,7 @@ class Renderer {
                       .name = StrCat("rank ", shown_.rank),
                       .order = shown_.rank,
                       .description = ""});
+    NumberArrows();
     RenderIterations();
     RenderRanges();
     RenderHost();
@@ -143,7 +155,8 @@ class Renderer {
                      .name = face.name,
                      .category = face.category,
                      .arguments = face.arguments,
-                     .flows = face.flows});
+                     .flows = face.flows,
+                     .last_flows = face.last_flows});
       open[lane].push_back(span.end);
       RenderWaitForPeers(span.number, face.category, tracks[lane]);
     }
@@ -169,10 +182,13 @@ class Renderer {
                    .name = "waits for other ranks",
                    .category = "wait",
                    .arguments = {},
-                   .flows = {}});
+                   .flows = {},
+                   .last_flows = {}});
     writer_.End(track, operation->start);
   }
 
+  // Numbers the arrows from calls to their operations.
+  void NumberArrows();
   void RenderIterations();
   void RenderRanges();
   void RenderHost();
@@ -186,11 +202,16 @@ class Renderer {
   void AddEstimate(std::uint32_t basis, Face* face);
   static void AddLinks(std::span<const critical_path::LinkTime> links, Face* face);
   Face FaceOfCall(const HostEvent& event);
-  std::uint64_t FlowOf(std::uint64_t sequence) const {
+  // Of an arrow's number.
+  std::uint64_t FlowOf(std::uint32_t number) const {
     return std::uint64_t{shown_.server} << 48 | std::uint64_t{shown_.process} << 32 |
-           ((sequence + 1) & 0xffff'ffff);
+           (std::uint64_t{number} + 1);
   }
   std::uint64_t FlowOf(const Collective& collective, const Collective::Transfer& transfer) const;
+  std::optional<ArrowNumbers::Number> ArrowTo(std::uint64_t sequence) const {
+    if (sequence < first_ || sequence - first_ >= arrows_.size()) return std::nullopt;
+    return arrows_[sequence - first_];
+  }
 
   const Recorder& recorder_;
   const Shown& shown_;
@@ -198,9 +219,33 @@ class Renderer {
   std::uint64_t rank_track_;
   std::uint64_t next_track_;
   Names names_;
-  std::vector<bool> has_call_;  // By operation, from first_ on.
+  // The arrow that leads to each operation, from first_ on; none: its call is not shown.
+  std::vector<std::optional<ArrowNumbers::Number>> arrows_;
   std::uint64_t first_ = 0;
 };
+
+void Renderer::NumberArrows() {
+  first_ = recorder_.windows().front().first;
+  arrows_.resize(recorder_.windows().back().end - first_);
+  std::vector<std::pair<Arrow, std::uint64_t>> led;  // With the operation's sequence.
+  for (const HostEvent& event : recorder_.host_events()) {
+    for (std::uint64_t i = 0; i < ArrowsOf(event); ++i) {
+      const std::uint64_t sequence = event.sequence + i;
+      if (sequence < first_ || sequence - first_ >= arrows_.size()) continue;
+      const Operation* operation = recorder_.Find(sequence);
+      if (operation == nullptr) continue;
+      const std::uint64_t what =
+          std::uint64_t{operation->tag} << 8 | static_cast<std::uint64_t>(operation->kind);
+      led.push_back({{.from = TraceWriter::Nanoseconds(event.begin),
+                      .to = TraceWriter::Nanoseconds(StartOf(*operation)),
+                      .what = what},
+                     sequence});
+    }
+  }
+  std::ranges::stable_sort(led, {}, [](const auto& arrow) { return arrow.first.from; });
+  ArrowNumbers numbers;
+  for (const auto& [arrow, sequence] : led) arrows_[sequence - first_] = numbers.Next(arrow);
+}
 
 void Renderer::RenderIterations() {
   const auto left_out = static_cast<std::int64_t>(recorder_.CountLeftOut());
@@ -234,18 +279,9 @@ void Renderer::RenderRanges() {
 }
 
 void Renderer::RenderHost() {
-  first_ = recorder_.windows().front().first;
-  has_call_.assign(recorder_.windows().back().end - first_, false);
   std::vector<Span> spans;
   for (const HostEvent& event : recorder_.host_events()) {
     spans.push_back({.start = event.begin, .end = event.end, .number = spans.size()});
-    const std::uint32_t arrows = event.operations <= kArrowsMax ? event.operations : 1;
-    for (std::uint64_t i = 0; i < arrows; ++i) {
-      const std::uint64_t sequence = event.sequence + i;
-      if (sequence >= first_ && sequence - first_ < has_call_.size()) {
-        has_call_[sequence - first_] = true;
-      }
-    }
   }
   RenderSpans(spans, Nesting::kAllowed, "host", kHost,
               [&](std::uint64_t number) { return FaceOfCall(recorder_.host_events()[number]); });
@@ -262,10 +298,9 @@ Face Renderer::FaceOfCall(const HostEvent& event) {
   if (event.operations == 0) return face;
   if (event.operations > 1)
     face.arguments.push_back({"operations", std::int64_t{event.operations}});
-  const std::uint32_t arrows = event.operations <= kArrowsMax ? event.operations : 1;
-  for (std::uint64_t i = 0; i < arrows; ++i) {
-    const Operation* operation = recorder_.Find(event.sequence + i);
-    if (operation != nullptr) face.flows.push_back(FlowOf(event.sequence + i));
+  for (std::uint64_t i = 0; i < ArrowsOf(event); ++i) {
+    const auto arrow = ArrowTo(event.sequence + i);
+    if (arrow) face.flows.push_back(FlowOf(arrow->value));
   }
   const Operation* operation = recorder_.Find(event.sequence);
   if (operation == nullptr) return face;
@@ -285,11 +320,8 @@ void Renderer::RenderStreams() {
     for (std::uint64_t sequence = window.first; sequence < window.end; ++sequence) {
       const Operation* operation = recorder_.Find(sequence);
       if (operation == nullptr) continue;
-      const bool is_collective = operation->kind == device::OpKind::kCollective;
       streams[{operation->device, operation->stream}].push_back(
-          {.start = is_collective ? operation->ready : operation->start,
-           .end = operation->finish,
-           .number = sequence});
+          {.start = StartOf(*operation), .end = operation->finish, .number = sequence});
     }
   }
   for (auto& [place, spans] : streams) RenderStream(place.first, place.second, std::move(spans));
@@ -317,8 +349,8 @@ Face Renderer::FaceOf(std::uint64_t sequence) {
   const Operation& operation = *recorder_.Find(sequence);
   Face face;
   face.arguments.reserve(kArgumentsMax);
-  if (sequence - first_ < has_call_.size() && has_call_[sequence - first_]) {
-    face.flows.push_back(FlowOf(sequence));
+  if (const auto arrow = ArrowTo(sequence)) {
+    (arrow->ends ? face.last_flows : face.flows).push_back(FlowOf(arrow->value));
   }
   const Collective* collective = recorder_.FindCollective(sequence);
   if (operation.kind == device::OpKind::kCallback) {
