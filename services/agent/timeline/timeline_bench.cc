@@ -202,7 +202,6 @@ void BM_WriteTimeline(benchmark::State& state) {
   std::filesystem::remove(path);
 }
 BENCHMARK(BM_WriteTimeline)
-    ->ArgNames({"ranks", "operations", "program"})
     ->ArgsProduct({{64}, {1'000'000}, {kRandom, kFixedHost, kMeasuredHost}})
     ->ArgsProduct({{8}, {8'000'000}, {kRandom, kFixedHost, kMeasuredHost}})
     ->Unit(benchmark::kSecond);
