@@ -202,8 +202,11 @@ void BM_WriteTimeline(benchmark::State& state) {
   std::filesystem::remove(path);
 }
 BENCHMARK(BM_WriteTimeline)
-    ->ArgsProduct({{64}, {1'000'000}, {kRandom, kFixedHost, kMeasuredHost}})
-    ->ArgsProduct({{8}, {8'000'000}, {kRandom, kFixedHost, kMeasuredHost}})
+    ->Args({64, 1'000'000, kRandom})
+    ->Args({64, 1'000'000, kFixedHost})
+    ->Args({64, 1'000'000, kMeasuredHost})
+    ->Args({8, 8'000'000, kFixedHost})
+    ->Args({8, 8'000'000, kMeasuredHost})
     ->Unit(benchmark::kSecond);
 
 }  // namespace
