@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "services/agent/timeline/arrow_numbers.h"
+#include "services/agent/timeline/call_arrows.h"
 #include "services/agent/timeline/lanes.h"
 #include "services/agent/timeline/names.h"
 #include "services/base/hash.h"
@@ -22,8 +22,6 @@ using base::StrCat;
 
 namespace {
 
-// A call that issues more, such as a graph's launch, is joined with its first operation only.
-constexpr std::uint32_t kArrowsMax = 16;
 constexpr std::size_t kArgumentsMax = 8;
 constexpr std::uint64_t kTransferFlow = std::uint64_t{1} << 63;
 
@@ -85,15 +83,6 @@ constexpr std::array<MemoryCategory, 9> kMemoryCategories = {{
     {"context", false, kBooked, [](const MemoryUse& u, const MemoryPart&) { return u.context; }},
 }};
 
-std::uint32_t ArrowsOf(const HostEvent& event) {
-  return event.operations <= kArrowsMax ? event.operations : 1;
-}
-
-// Where its slice begins: NCCL's kernel is there before the other ranks are.
-SimTime StartOf(const Operation& operation) {
-  return operation.kind == device::OpKind::kCollective ? operation.ready : operation.start;
-}
-
 // Draws one process. Names that slices refer to live as long as it does.
 class Renderer {
  public:
@@ -103,7 +92,8 @@ class Renderer {
         writer_(*writer),
         rank_track_(ServerTrack(shown.server) | (std::uint64_t{shown.process} + 1) << 20),
         next_track_(rank_track_ + 1),
-        names_(shown.costs, shown.plain) {}
+        names_(shown.costs, shown.plain),
+        arrows_(recorder) {}
 
   void Render() {
     writer_.AddTrack({.uuid = rank_track_,
@@ -111,7 +101,6 @@ class Renderer {
                       .name = StrCat("rank ", shown_.rank),
                       .order = shown_.rank,
                       .description = ""});
-    NumberArrows();
     RenderIterations();
     RenderRanges();
     RenderHost();
@@ -187,8 +176,6 @@ class Renderer {
     writer_.End(track, operation->start);
   }
 
-  // Numbers the arrows from calls to their operations.
-  void NumberArrows();
   void RenderIterations();
   void RenderRanges();
   void RenderHost();
@@ -208,10 +195,6 @@ class Renderer {
            (std::uint64_t{number} + 1);
   }
   std::uint64_t FlowOf(const Collective& collective, const Collective::Transfer& transfer) const;
-  std::optional<ArrowNumbers::Number> ArrowTo(std::uint64_t sequence) const {
-    if (sequence < first_ || sequence - first_ >= arrows_.size()) return std::nullopt;
-    return arrows_[sequence - first_];
-  }
 
   const Recorder& recorder_;
   const Shown& shown_;
@@ -219,33 +202,8 @@ class Renderer {
   std::uint64_t rank_track_;
   std::uint64_t next_track_;
   Names names_;
-  // The arrow that leads to each operation, from first_ on; none: its call is not shown.
-  std::vector<std::optional<ArrowNumbers::Number>> arrows_;
-  std::uint64_t first_ = 0;
+  CallArrows arrows_;
 };
-
-void Renderer::NumberArrows() {
-  first_ = recorder_.windows().front().first;
-  arrows_.resize(recorder_.windows().back().end - first_);
-  std::vector<std::pair<Arrow, std::uint64_t>> led;  // With the operation's sequence.
-  for (const HostEvent& event : recorder_.host_events()) {
-    for (std::uint64_t i = 0; i < ArrowsOf(event); ++i) {
-      const std::uint64_t sequence = event.sequence + i;
-      if (sequence < first_ || sequence - first_ >= arrows_.size()) continue;
-      const Operation* operation = recorder_.Find(sequence);
-      if (operation == nullptr) continue;
-      const std::uint64_t what =
-          std::uint64_t{operation->tag} << 8 | static_cast<std::uint64_t>(operation->kind);
-      led.push_back({{.from = TraceWriter::Nanoseconds(event.begin),
-                      .to = TraceWriter::Nanoseconds(StartOf(*operation)),
-                      .what = what},
-                     sequence});
-    }
-  }
-  std::ranges::stable_sort(led, {}, [](const auto& arrow) { return arrow.first.from; });
-  ArrowNumbers numbers;
-  for (const auto& [arrow, sequence] : led) arrows_[sequence - first_] = numbers.Next(arrow);
-}
 
 void Renderer::RenderIterations() {
   const auto left_out = static_cast<std::int64_t>(recorder_.CountLeftOut());
@@ -299,7 +257,7 @@ Face Renderer::FaceOfCall(const HostEvent& event) {
   if (event.operations > 1)
     face.arguments.push_back({"operations", std::int64_t{event.operations}});
   for (std::uint64_t i = 0; i < ArrowsOf(event); ++i) {
-    const auto arrow = ArrowTo(event.sequence + i);
+    const auto arrow = arrows_.To(event.sequence + i);
     if (arrow) face.flows.push_back(FlowOf(arrow->value));
   }
   const Operation* operation = recorder_.Find(event.sequence);
@@ -349,7 +307,7 @@ Face Renderer::FaceOf(std::uint64_t sequence) {
   const Operation& operation = *recorder_.Find(sequence);
   Face face;
   face.arguments.reserve(kArgumentsMax);
-  if (const auto arrow = ArrowTo(sequence)) {
+  if (const auto arrow = arrows_.To(sequence)) {
     (arrow->ends ? face.last_flows : face.flows).push_back(FlowOf(arrow->value));
   }
   const Collective* collective = recorder_.FindCollective(sequence);

@@ -69,20 +69,26 @@ kube::LeaseOptions LeaseOf(const Flags& flags, kube::Client* client) {
   return options;
 }
 
+// None: no Secret is named, and services answer everybody.
+eidolon::base::Result<std::optional<eidolon::runtime::TokenIssuer>> FindIssuer(
+    const Flags& flags, kube::Client* client) {
+  if (flags.pass_secret.empty()) return std::nullopt;
+  auto found =
+      controller::kube_host::FindOrMakeTokenKey(client, {flags.name_space, flags.pass_secret});
+  if (!found) return std::unexpected(found.error());
+  return std::move(*found);
+}
+
 int Serve(Flags flags) {
   eidolon::runtime::SignalWaiter signals;
   const eidolon::base::SystemClock clock;
   eidolon::runtime::MetricsPage page;
   kube::Client client(flags.server, clock);
   kube::Reviews reviews(&client, clock);
-  std::optional<eidolon::runtime::TokenIssuer> issuer;
-  if (!flags.pass_secret.empty()) {
-    auto found =
-        controller::kube_host::FindOrMakeTokenKey(&client, {flags.name_space, flags.pass_secret});
-    if (!found) return Fail(found.error());
-    issuer = std::move(*found);
-    flags.options.settings.token_key = issuer->public_key();
-  }
+  const auto found = FindIssuer(flags, &client);
+  if (!found) return Fail(found.error());
+  const std::optional<eidolon::runtime::TokenIssuer>& issuer = *found;
+  if (issuer) flags.options.settings.token_key = issuer->public_key();
   controller::metrics::Metrics metrics(&page.registry());
   if (auto port = page.Expose(flags.metrics); !port) return Fail(port.error());
   controller::outputs::OutputStore outputs(flags.outputs);
