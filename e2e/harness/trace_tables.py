@@ -14,9 +14,9 @@ import pathlib
 import sqlite3
 import subprocess
 import sys
-import zlib
 
 VERSION = "0.59.1"
+ZSTANDARD = "0.25.0"
 TABLES = """
     CREATE TABLE process(upid INTEGER PRIMARY KEY, pid INTEGER, name TEXT);
     CREATE TABLE track(id INTEGER PRIMARY KEY, parent_id INTEGER, name TEXT);
@@ -31,11 +31,12 @@ TABLES = """
 def python():
     """A Python with Perfetto's messages, made once, outside the tree."""
     cache = os.environ.get("XDG_CACHE_HOME", str(pathlib.Path.home() / ".cache"))
-    folder = pathlib.Path(os.environ.get("EIDOLON_CACHE_DIR", f"{cache}/eidolon")) / f"perfetto-{VERSION}"
+    name = f"perfetto-{VERSION}-{ZSTANDARD}"
+    folder = pathlib.Path(os.environ.get("EIDOLON_CACHE_DIR", f"{cache}/eidolon")) / name
     if not (folder / "complete").exists():
         subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
-        install = [folder / "bin/pip", "install", "--quiet", "--disable-pip-version-check", f"perfetto=={VERSION}"]
-        subprocess.run(install, check=True)
+        install = [folder / "bin/pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*install, f"perfetto=={VERSION}", f"zstandard=={ZSTANDARD}"], check=True)
         (folder / "complete").touch()
     return folder / "bin/python"
 
@@ -50,13 +51,12 @@ def ask(trace, sql):
 
 
 def packets(data):
+    """Those of a file of Zstandard frames."""
+    import zstandard
     from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as perfetto
 
-    for packet in perfetto.Trace.FromString(data).packet:
-        if packet.compressed_packets:
-            yield from packets(zlib.decompress(packet.compressed_packets))
-        else:
-            yield packet
+    reader = zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True)
+    yield from perfetto.Trace.FromString(reader.read()).packet
 
 
 class Reader:
@@ -66,7 +66,9 @@ class Reader:
         self.interned = {}  # By sequence, kind and number.
         self.open = {}  # Slices that have not ended, by track.
         self.latest = {}  # By track.
-        self.flows = {}  # By number: slices with their times.
+        self.arrows = []  # Where they touch slices: time, order, number of the arrow, whether it ends, slice.
+        self.clocks = {}  # By sequence and number: whether it counts from packet to packet, and its time.
+        self.defaults = {}  # By sequence.
         self.next_slice = 1
 
     def insert(self, table, *values):
@@ -87,8 +89,24 @@ class Reader:
             self.interned[sequence, "text", entry.iid] = entry.str.decode()
         if packet.HasField("track_descriptor"):
             self.add_track(packet.track_descriptor)
+        for clock in packet.clock_snapshot.clocks:
+            assert clock.HasField("timestamp"), f"a clock without a time: {clock}"
+            self.clocks[sequence, clock.clock_id] = (clock.is_incremental, clock.timestamp)
+        if packet.HasField("trace_packet_defaults"):
+            self.defaults[sequence] = packet.trace_packet_defaults
         if packet.HasField("track_event"):
-            self.add_event(sequence, packet.timestamp, packet.track_event)
+            self.add_event(sequence, self.time_of(sequence, packet), packet.track_event)
+
+    def time_of(self, sequence, packet):
+        """On the clock that the packet or its defaults name, as clocks start together at 0."""
+        assert packet.HasField("timestamp"), "an event without a time"
+        number = packet.timestamp_clock_id or self.defaults[sequence].timestamp_clock_id
+        counts, before = self.clocks[sequence, number]
+        if not counts:
+            return packet.timestamp
+        at = (before + packet.timestamp) % (1 << 64)
+        self.clocks[sequence, number] = (counts, at)
+        return at
 
     def add_track(self, track):
         if track.HasField("process"):
@@ -99,7 +117,7 @@ class Reader:
         self.latest[track.uuid] = 0
 
     def add_event(self, sequence, at, event):
-        track = event.track_uuid
+        track = event.track_uuid or self.defaults[sequence].track_event_defaults.track_uuid
         assert track in self.latest, f"track {track} was not described"
         assert at >= self.latest[track], f"track {track} goes back from {self.latest[track]} to {at}"
         self.latest[track] = at
@@ -118,8 +136,9 @@ class Reader:
         category = self.interned[sequence, "category", event.category_iids[0]]
         self.insert("slice", number, track, at, None, len(stack), name, category, number)
         stack.append((number, at))
-        for flow in event.flow_ids:
-            self.flows.setdefault(flow, []).append((at, number))
+        for flows, ends in ((event.flow_ids, False), (event.terminating_flow_ids, True)):
+            for flow in flows:
+                self.arrows.append((at, len(self.arrows), flow, ends, number))
         for argument in event.debug_annotations:
             key = f"debug.{self.interned[sequence, 'argument', argument.name_iid]}"
             text = self.interned[sequence, "text", argument.string_value_iid] if argument.string_value_iid else None
@@ -131,10 +150,14 @@ class Reader:
     def finish(self):
         for track, stack in self.open.items():
             assert not stack, f"track {track}: {len(stack)} slices do not end"
-        for flow, slices in self.flows.items():
-            slices.sort()
-            for (_, out), (_, into) in zip(slices, slices[1:]):
-                self.insert("flow", flow if flow < 1 << 63 else flow - (1 << 64), out, into)
+        touched = {}  # By number of an arrow: the slice that it touched last.
+        for at, _, flow, ends, number in sorted(self.arrows):
+            assert flow in touched or not ends, f"arrow {flow} ends at {at} and has not begun"
+            if flow in touched:
+                self.insert("flow", flow if flow < 1 << 63 else flow - (1 << 64), touched[flow], number)
+            touched[flow] = number
+            if ends:
+                del touched[flow]
         self.base.row_factory = sqlite3.Row
         return self.base
 

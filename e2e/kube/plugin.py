@@ -39,6 +39,7 @@ class Plugin:
         expect("by-plugin-2" in self.eidolon("get", "-n", TEAM), "no list")
         for words, told in [
             (("timeline", "by-plugin"), "keeps no timeline"),
+            (("recording", "by-plugin"), "keeps no recording"),
             (("report", "nobody"), '"nobody" not found'),
             (("report", "by-plugin", f"--as=system:serviceaccount:{TEAM}:default"), "forbidden"),
         ]:

@@ -1,4 +1,4 @@
-"""Step of e2e/kube/run about timelines."""
+"""Steps of e2e/kube/run about what a job leaves: its timeline, its recording."""
 
 import json
 import pathlib
@@ -9,6 +9,7 @@ from cluster_commands import NAMESPACE, ROOT, TEAM, call, expect, finished, kube
 from harder import PATIENCE_SECONDS, Rest
 
 NAME = "timed"
+RECORDED = "recorded"
 RULE = {"timeline": {"iterations": 1}}
 # Of an iteration: what lies on which track, since the first slice. Lines of Python name folders, which differ.
 SLICES = """
@@ -43,8 +44,27 @@ class Timelines:
             expect(told[0] == told[1] and told[0], f"{part}: Kubernetes {told[0]}, embedded {told[1]}")
         kubectl("-n", TEAM, "delete", "simjob", NAME, "--timeout=120s")
 
-    def fetch_from_each(self, folder, status):
-        """What each controller gives by `eidolon timeline`, and the service by REST."""
+    def recordings(self):
+        """A job's recording, from each controller the same, replays to the same prediction to the picosecond."""
+        kubectl("-n", TEAM, "delete", "simjob", RECORDED, "--ignore-not-found", "--timeout=120s")
+        document = self.document(RECORDED)
+        document["spec"]["outputs"] = {"recording": True}
+        document["spec"].setdefault("env", []).append({"name": "SECRET", "value": "kept-to-itself"})
+        kubectl("-n", TEAM, "apply", "-f", "-", text_in=json.dumps(document))
+        status = finished(RECORDED, PATIENCE_SECONDS)
+        expect(status["phase"] == "Complete" and "recording" in status, json.dumps(status)[:3000])
+        with tempfile.TemporaryDirectory() as folder:
+            file = self.fetch_from_each(pathlib.Path(folder), status, RECORDED, "recording")
+            expect(b"kept-to-itself" not in file.read_bytes(), "the recording has a variable of the environment")
+            told = call(self.build / "bin/eidolon", "replay", file, "-o", "json")
+        part = "iterationPicoseconds"
+        times = [one["prediction"][part] for one in (status, json.loads(told)["status"])]
+        expect(times[0] == times[1] and times[0], f"{part}: run {times[0]}, replay {times[1]}")
+        print(f"     {times[0]} ps, run and replay")
+        kubectl("-n", TEAM, "delete", "simjob", RECORDED, "--timeout=120s")
+
+    def fetch_from_each(self, folder, status, name=NAME, what="timeline"):
+        """What each controller gives by `eidolon timeline` or `eidolon recording`, and the service by REST."""
         user("alice")
         rest = Rest("alice")
         (folder / "token").write_text(rest.token)
@@ -52,20 +72,20 @@ class Timelines:
             "-n", NAMESPACE, "get", "pods", "-l", "app.kubernetes.io/component=controller", "-o", "name"
         ).split()
         expect(len(pods) > 1, f"controllers: {pods}")
-        traces = []
+        files = []
         for number, pod in enumerate(pods):
-            traces.append(folder / f"{number}.pftrace")
+            files.append(folder / f"{number}.{what}")
             address = pod_ip(pod.rpartition("/")[2]) + ":8080"
             words = ("--server", f"http://{address}", "--token-file", folder / "token", "-n", TEAM)
-            kube(self.build / "bin/eidolon", *words, "timeline", NAME, "-o", traces[-1])
-        traces.append(folder / "rest.pftrace")
-        url = rest.url(f"/api/v1/namespaces/{TEAM}/simulationjobs/{NAME}/timeline")
-        kube("curl", "-sS", "--fail", "-m", "60", "-o", traces[-1], "-H", f"Authorization: Bearer {rest.token}", url)
-        sizes = {trace.stat().st_size for trace in traces}
-        expect(sizes == {status["timeline"]["bytes"]}, f"{sizes} bytes of {status['timeline']}")
-        expect(len({trace.read_bytes() for trace in traces}) == 1, "controllers give different files")
-        print(f"     {len(traces)} times the same {sizes.pop()} bytes, from {len(pods)} controllers")
-        return traces[0]
+            kube(self.build / "bin/eidolon", *words, what, name, "-o", files[-1])
+        files.append(folder / f"rest.{what}")
+        url = rest.url(f"/api/v1/namespaces/{TEAM}/simulationjobs/{name}/{what}")
+        kube("curl", "-sS", "--fail", "-m", "60", "-o", files[-1], "-H", f"Authorization: Bearer {rest.token}", url)
+        sizes = {file.stat().st_size for file in files}
+        expect(sizes == {status[what]["bytes"]}, f"{sizes} bytes of {status[what]}")
+        expect(len({file.read_bytes() for file in files}) == 1, "controllers give different files")
+        print(f"     {len(files)} times the same {sizes.pop()} bytes, from {len(pods)} controllers")
+        return files[0]
 
     def timed_embedded(self, path):
         sys.path.insert(0, str(ROOT / "e2e/harness"))

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from eidolon.__main__ import environment, program
 from eidolon.report import Report
@@ -139,12 +139,20 @@ def compare_jobs(cluster: Cluster, flags: argparse.Namespace) -> int:
 
 
 def timeline(cluster: Cluster, flags: argparse.Namespace) -> int:
-    kept = _status(cluster.job(flags.name)).get("timeline")
+    return _by_rest(cluster, flags.name, "timeline")
+
+
+def recording(cluster: Cluster, flags: argparse.Namespace) -> int:
+    return _by_rest(cluster, flags.name, "recording")
+
+
+def _by_rest(cluster: Cluster, name: str, what: str) -> NoReturn:
+    kept = _status(cluster.job(name)).get(what)
     if kept is None:
-        raise Failure(f"the job '{flags.name}' keeps no timeline; one with outputs.timeline has it when it is over")
+        raise Failure(f"the job '{name}' keeps no {what}; one with outputs.{what} has it when it is over")
     raise Failure(
-        f"the timeline has {kept['bytes']} bytes and comes by REST alone: with a token for the audience"
-        f" rest.eidolon.dev in FILE, eidolon --server http://SERVICE:8080 --token-file FILE timeline {flags.name}"
+        f"the {what} has {kept['bytes']} bytes and comes by REST alone: with a token for the audience"
+        f" rest.eidolon.dev in FILE, eidolon --server http://SERVICE:8080 --token-file FILE {what} {name}"
     )
 
 
@@ -176,6 +184,7 @@ def _parser() -> argparse.ArgumentParser:
     compared = add("compare", compare_jobs, "print what differs between two jobs", "first", "second")
     compared.add_argument("-o", "--output", default="table", choices=["table", "json"], help="table or json")
     add("timeline", timeline, "say where a job's timeline is to be had", "name")
+    add("recording", recording, "say where a job's recording is to be had", "name")
     return parser
 
 

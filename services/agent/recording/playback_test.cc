@@ -30,7 +30,7 @@ class PlaybackTest : public ::testing::Test {
   PlaybackTest() : segment_(MakeSegment()), reader_(segment_.base(), 1) {
     char path[] = "/tmp/eidolon-playback-XXXXXX";
     folder_ = mkdtemp(path);
-    recorder_.emplace(folder_ + "/part");
+    recorder_.emplace(folder_ + "/part", kept::EntryWriter::kBytesMax);
   }
   ~PlaybackTest() override { std::filesystem::remove_all(folder_); }
 

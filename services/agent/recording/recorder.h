@@ -23,7 +23,8 @@ namespace kept = ::eidolon::recording;
 // Owned by a session. Main loop only.
 class Recorder {
  public:
-  explicit Recorder(std::string path) : writer_(std::move(path)) {}
+  // `bytes_max`: a longer recording is of no use.
+  Recorder(std::string path, std::uint64_t bytes_max) : writer_(std::move(path), bytes_max) {}
 
   // Each record once, in the ring's order: questions before they are answered, what may stall when
   // it is applied.

@@ -23,7 +23,7 @@ class RecorderTest : public ::testing::Test {
   RecorderTest() {
     char path[] = "/tmp/eidolon-recorder-XXXXXX";
     folder_ = mkdtemp(path);
-    recorder_.emplace(folder_ + "/part");
+    recorder_.emplace(folder_ + "/part", kept::EntryWriter::kBytesMax);
   }
   ~RecorderTest() override { std::filesystem::remove_all(folder_); }
 

@@ -339,9 +339,11 @@ void Agent::RequestStop(const std::string& reason) {
 void Agent::SendOutcome() {
   if (!ending_.has_value() || controller_gone_) return;
   if (job_->assignment.write_event_log()) reports_->JoinEventLogs();
+  std::string not_recorded;
   if (job_->assignment.keep_recording() && processes_ != nullptr) {
     if (const auto written = WriteRecording(*job_, *processes_); !written) {
-      base::Log(base::Level::kError, "recording_not_written", {{"error", written.error().message}});
+      not_recorded = written.error().message;
+      base::Log(base::Level::kError, "recording_not_written", {{"error", not_recorded}});
     }
   }
   if (job_->assignment.has_timeline() && processes_ != nullptr) {
@@ -351,8 +353,8 @@ void Agent::SendOutcome() {
     if (const auto written = WriteTraces(*job_, *processes_, *costs_, link_names_); !written) {
       base::Log(base::Level::kError, "traces_not_written", {{"error", written.error().message}});
     }
-    SendOutputs(job_->assignment, controller_.get());
   }
+  if (processes_ != nullptr) SendOutputs(job_->assignment, not_recorded, controller_.get());
   reports_->SendProgress(mailbox_.size());
   reports_->SendUsage(time_.clamped());
   reports_->SendOutcome(*ending_);

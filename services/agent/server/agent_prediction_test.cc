@@ -104,6 +104,42 @@ TEST_F(AgentPredictionTest, SendsItsTimelineToAControllerThatCannotReadItsFolder
   EXPECT_TRUE(controller_->reports().back().has_outcome());
 }
 
+TEST_F(AgentPredictionTest, SendsItsRecordingToAControllerThatCannotReadItsFolder) {
+  assignment_.mutable_iterations()->set_measure(2);
+  assignment_.set_keep_recording(true);
+  assignment_.set_sent_output_bytes_max(1 << 20);
+  StartAndWaitForCommand();
+  {
+    FakeRank rank(directory_, {.rank = 0, .world_size = 1});
+    Train(rank, 1, 0, 3);
+  }
+  EndCommand(0);
+  WaitForOutcome();
+
+  const auto sent = Sent(controller_->reports());
+
+  ASSERT_EQ(sent.size(), 1u);
+  const std::string recording = FileOf(directory_ + "/recording");
+  EXPECT_GT(recording.size(), 100u);
+  EXPECT_TRUE(sent.at(controller::v1::OUTPUT_KIND_RECORDING) == recording + " END");
+}
+
+TEST_F(AgentPredictionTest, KeepsNoMoreOfARecordingThanItMaySend) {
+  assignment_.mutable_iterations()->set_measure(2);
+  assignment_.set_keep_recording(true);
+  assignment_.set_sent_output_bytes_max(100);
+  StartAndWaitForCommand();
+  {
+    FakeRank rank(directory_, {.rank = 0, .world_size = 1});
+    Train(rank, 1, 0, 3);
+  }
+  EndCommand(0);
+  WaitForOutcome();
+
+  EXPECT_EQ(Sent(controller_->reports()).at(controller::v1::OUTPUT_KIND_RECORDING),
+            "refused: recording rank 0: a rank's operations do not fit into 100 bytes END");
+}
+
 TEST_F(AgentPredictionTest, SaysThatATimelineIsTooLargeToSend) {
   assignment_.mutable_iterations()->set_measure(2);
   assignment_.mutable_timeline()->set_iterations(1);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 
 #include "eidolon/controller/v1/controller.pb.h"
 #include "services/base/text.h"
@@ -20,8 +21,9 @@ constexpr std::uint64_t kPartBytes = 1 << 20;
 
 class FileSender {
  public:
-  FileSender(v1::OutputKind kind, client::ControllerClient* controller)
-      : kind_(kind), controller_(*controller) {}
+  // `way_out`: what makes the file smaller.
+  FileSender(v1::OutputKind kind, std::string way_out, client::ControllerClient* controller)
+      : kind_(kind), way_out_(std::move(way_out)), controller_(*controller) {}
 
   void Send(const std::string& path, std::uint64_t bytes_max) {
     std::error_code error;
@@ -29,8 +31,7 @@ class FileSender {
     if (error) return Refuse("it was not written");
     if (size > bytes_max) {
       return Refuse(base::StrCat("it has ", size, " bytes, more than the ", bytes_max,
-                                 " that the controller keeps; show fewer ranks, iterations or "
-                                 "operations by outputs.timeline"));
+                                 " that the controller keeps; ", way_out_));
     }
     std::ifstream file(path, std::ios::binary);
     std::uint64_t left = size;
@@ -46,13 +47,7 @@ class FileSender {
     } while (left > 0);
   }
 
- private:
-  v1::OutputPart* Next() {
-    report_.mutable_output()->Clear();
-    report_.mutable_output()->set_kind(kind_);
-    return report_.mutable_output();
-  }
-
+  // There is no file.
   void Refuse(const std::string& why) {
     v1::OutputPart* part = Next();
     part->set_is_last(true);
@@ -60,19 +55,43 @@ class FileSender {
     controller_.Send(report_);
   }
 
+ private:
+  v1::OutputPart* Next() {
+    report_.mutable_output()->Clear();
+    report_.mutable_output()->set_kind(kind_);
+    return report_.mutable_output();
+  }
+
   const v1::OutputKind kind_;
+  const std::string way_out_;
   client::ControllerClient& controller_;
   v1::AgentReport report_;
 };
 
 }  // namespace
 
-void SendOutputs(const v1::Assignment& assignment, client::ControllerClient* controller) {
+void SendOutputs(const v1::Assignment& assignment, const std::string& not_recorded,
+                 client::ControllerClient* controller) {
   const std::uint64_t bytes_max = assignment.sent_output_bytes_max();
   if (bytes_max == 0) return;
   const std::string& folder = assignment.run_directory();
-  FileSender(v1::OUTPUT_KIND_TIMELINE, controller).Send(folder + "/timeline.pftrace", bytes_max);
-  FileSender(v1::OUTPUT_KIND_TRACES, controller).Send(folder + "/critical_path", bytes_max);
+  if (assignment.has_timeline()) {
+    constexpr char kWayOut[] = "show fewer ranks, iterations or operations by outputs.timeline";
+    FileSender(v1::OUTPUT_KIND_TIMELINE, kWayOut, controller)
+        .Send(folder + "/timeline.pftrace", bytes_max);
+    FileSender(v1::OUTPUT_KIND_TRACES, kWayOut, controller)
+        .Send(folder + "/critical_path", bytes_max);
+  }
+  if (!assignment.keep_recording()) return;
+  FileSender recording(
+      v1::OUTPUT_KIND_RECORDING,
+      "let the program run fewer iterations (iterations.warmup and iterations.measure)",
+      controller);
+  if (not_recorded.empty()) {
+    recording.Send(folder + "/recording", bytes_max);
+  } else {
+    recording.Refuse(not_recorded);
+  }
 }
 
 }  // namespace eidolon::agent::server

@@ -61,6 +61,11 @@ base::Result<void> Processes::Admit(int connection, const wire::Hello& hello, in
   }
   if (assignment.keep_recording()) {
     options.recording = StrCat(assignment.run_directory(), "/recording.", process);
+    // What cannot be sent need not be kept: the run directory is in a pod's memory.
+    const std::uint64_t sent_max = assignment.sent_output_bytes_max();
+    if (sent_max > 0) {
+      options.recording_bytes_max = std::min(options.recording_bytes_max, sent_max);
+    }
   }
   if (assignment.has_timeline() && MayBeShown(hello)) options.timeline = TimelineRule();
   sessions_[process] =

@@ -39,7 +39,8 @@ Session::Session(Options options, ring::Segment segment, SessionHost* host)
     calls_.KeepShown();
   }
   if (!options_.recording.empty()) {
-    recording_ = std::make_unique<recording::Recorder>(options_.recording);
+    recording_ =
+        std::make_unique<recording::Recorder>(options_.recording, options_.recording_bytes_max);
     replies_.RecordOn(recording_.get());
   }
   if (options_.is_primary) StartDriving();

@@ -8,6 +8,7 @@
 
 #include "services/agent/device/operation.h"
 #include "services/agent/timeline/recorder.h"
+#include "services/recording/entry_writer.h"
 
 namespace eidolon::agent::session {
 
@@ -28,6 +29,7 @@ struct SessionOptions {
   std::string event_log;                                  // Path; empty: none.
   std::optional<timeline::Rule> timeline = std::nullopt;  // None: nothing is shown.
   std::string recording = {};                             // Path of its part; empty: none is kept.
+  std::uint64_t recording_bytes_max = ::eidolon::recording::EntryWriter::kBytesMax;
 };
 
 }  // namespace eidolon::agent::session

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "services/agent/timeline/call_arrows.h"
 #include "services/agent/timeline/lanes.h"
 #include "services/agent/timeline/names.h"
 #include "services/base/hash.h"
@@ -21,8 +22,6 @@ using base::StrCat;
 
 namespace {
 
-// A call that issues more, such as a graph's launch, is joined with its first operation only.
-constexpr std::uint32_t kArrowsMax = 16;
 constexpr std::size_t kArgumentsMax = 8;
 constexpr std::uint64_t kTransferFlow = std::uint64_t{1} << 63;
 
@@ -42,6 +41,7 @@ struct Face {
   std::string_view category;
   std::vector<Argument> arguments;
   std::vector<std::uint64_t> flows;
+  std::vector<std::uint64_t> last_flows = {};
 };
 
 // A change of what is booked on a device, or of what is known to lie in it.
@@ -92,7 +92,8 @@ class Renderer {
         writer_(*writer),
         rank_track_(ServerTrack(shown.server) | (std::uint64_t{shown.process} + 1) << 20),
         next_track_(rank_track_ + 1),
-        names_(shown.costs, shown.plain) {}
+        names_(shown.costs, shown.plain),
+        arrows_(recorder) {}
 
   void Render() {
     writer_.AddTrack({.uuid = rank_track_,
@@ -143,7 +144,8 @@ class Renderer {
                      .name = face.name,
                      .category = face.category,
                      .arguments = face.arguments,
-                     .flows = face.flows});
+                     .flows = face.flows,
+                     .last_flows = face.last_flows});
       open[lane].push_back(span.end);
       RenderWaitForPeers(span.number, face.category, tracks[lane]);
     }
@@ -169,7 +171,8 @@ class Renderer {
                    .name = "waits for other ranks",
                    .category = "wait",
                    .arguments = {},
-                   .flows = {}});
+                   .flows = {},
+                   .last_flows = {}});
     writer_.End(track, operation->start);
   }
 
@@ -186,9 +189,10 @@ class Renderer {
   void AddEstimate(std::uint32_t basis, Face* face);
   static void AddLinks(std::span<const critical_path::LinkTime> links, Face* face);
   Face FaceOfCall(const HostEvent& event);
-  std::uint64_t FlowOf(std::uint64_t sequence) const {
+  // Of an arrow's number.
+  std::uint64_t FlowOf(std::uint32_t number) const {
     return std::uint64_t{shown_.server} << 48 | std::uint64_t{shown_.process} << 32 |
-           ((sequence + 1) & 0xffff'ffff);
+           (std::uint64_t{number} + 1);
   }
   std::uint64_t FlowOf(const Collective& collective, const Collective::Transfer& transfer) const;
 
@@ -198,8 +202,7 @@ class Renderer {
   std::uint64_t rank_track_;
   std::uint64_t next_track_;
   Names names_;
-  std::vector<bool> has_call_;  // By operation, from first_ on.
-  std::uint64_t first_ = 0;
+  CallArrows arrows_;
 };
 
 void Renderer::RenderIterations() {
@@ -234,18 +237,9 @@ void Renderer::RenderRanges() {
 }
 
 void Renderer::RenderHost() {
-  first_ = recorder_.windows().front().first;
-  has_call_.assign(recorder_.windows().back().end - first_, false);
   std::vector<Span> spans;
   for (const HostEvent& event : recorder_.host_events()) {
     spans.push_back({.start = event.begin, .end = event.end, .number = spans.size()});
-    const std::uint32_t arrows = event.operations <= kArrowsMax ? event.operations : 1;
-    for (std::uint64_t i = 0; i < arrows; ++i) {
-      const std::uint64_t sequence = event.sequence + i;
-      if (sequence >= first_ && sequence - first_ < has_call_.size()) {
-        has_call_[sequence - first_] = true;
-      }
-    }
   }
   RenderSpans(spans, Nesting::kAllowed, "host", kHost,
               [&](std::uint64_t number) { return FaceOfCall(recorder_.host_events()[number]); });
@@ -262,10 +256,9 @@ Face Renderer::FaceOfCall(const HostEvent& event) {
   if (event.operations == 0) return face;
   if (event.operations > 1)
     face.arguments.push_back({"operations", std::int64_t{event.operations}});
-  const std::uint32_t arrows = event.operations <= kArrowsMax ? event.operations : 1;
-  for (std::uint64_t i = 0; i < arrows; ++i) {
-    const Operation* operation = recorder_.Find(event.sequence + i);
-    if (operation != nullptr) face.flows.push_back(FlowOf(event.sequence + i));
+  for (std::uint64_t i = 0; i < ArrowsOf(event); ++i) {
+    const auto arrow = arrows_.To(event.sequence + i);
+    if (arrow) face.flows.push_back(FlowOf(arrow->value));
   }
   const Operation* operation = recorder_.Find(event.sequence);
   if (operation == nullptr) return face;
@@ -285,11 +278,8 @@ void Renderer::RenderStreams() {
     for (std::uint64_t sequence = window.first; sequence < window.end; ++sequence) {
       const Operation* operation = recorder_.Find(sequence);
       if (operation == nullptr) continue;
-      const bool is_collective = operation->kind == device::OpKind::kCollective;
       streams[{operation->device, operation->stream}].push_back(
-          {.start = is_collective ? operation->ready : operation->start,
-           .end = operation->finish,
-           .number = sequence});
+          {.start = StartOf(*operation), .end = operation->finish, .number = sequence});
     }
   }
   for (auto& [place, spans] : streams) RenderStream(place.first, place.second, std::move(spans));
@@ -317,8 +307,8 @@ Face Renderer::FaceOf(std::uint64_t sequence) {
   const Operation& operation = *recorder_.Find(sequence);
   Face face;
   face.arguments.reserve(kArgumentsMax);
-  if (sequence - first_ < has_call_.size() && has_call_[sequence - first_]) {
-    face.flows.push_back(FlowOf(sequence));
+  if (const auto arrow = arrows_.To(sequence)) {
+    (arrow->ends ? face.last_flows : face.flows).push_back(FlowOf(arrow->value));
   }
   const Collective* collective = recorder_.FindCollective(sequence);
   if (operation.kind == device::OpKind::kCallback) {

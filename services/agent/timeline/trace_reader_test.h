@@ -1,9 +1,8 @@
 // Reads a trace back for tests: packets in their order, with what they have interned put in.
 #pragma once
 
-#include <google/protobuf/io/gzip_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <gtest/gtest.h>
+#include <zstd.h>
 
 #include <cstdint>
 #include <fstream>
@@ -41,16 +40,9 @@ class TraceReader {
     std::ifstream file(path, std::ios::binary);
     std::stringstream bytes;
     bytes << file.rdbuf();
-    perfetto::v1::Trace outer;
-    EXPECT_TRUE(outer.ParseFromString(bytes.str()));
-    for (const auto& packet : outer.packet()) {
-      google::protobuf::io::ArrayInputStream in(
-          packet.compressed_packets().data(), static_cast<int>(packet.compressed_packets().size()));
-      google::protobuf::io::GzipInputStream zlib(&in, google::protobuf::io::GzipInputStream::ZLIB);
-      perfetto::v1::Trace trace;
-      EXPECT_TRUE(trace.ParseFromZeroCopyStream(&zlib));
-      for (const auto& inner : trace.packet()) Read(inner);
-    }
+    perfetto::v1::Trace trace;
+    EXPECT_TRUE(trace.ParseFromString(Decompress(bytes.str())));
+    for (const auto& packet : trace.packet()) Read(packet);
     for (const auto& [track, open] : open_) EXPECT_TRUE(open.empty()) << tracks_[track];
   }
 
@@ -81,6 +73,23 @@ class TraceReader {
  private:
   using Names = std::map<std::uint64_t, std::string>;
 
+  // Frames behind each other.
+  static std::string Decompress(const std::string& bytes) {
+    std::string all, some(ZSTD_DStreamOutSize(), '\0');
+    ZSTD_DCtx* context = ZSTD_createDCtx();
+    ZSTD_inBuffer in{bytes.data(), bytes.size(), 0};
+    std::size_t left = 1;
+    while (left != 0 || in.pos < in.size) {
+      ZSTD_outBuffer out{some.data(), some.size(), 0};
+      left = ZSTD_decompressStream(context, &out, &in);
+      EXPECT_EQ(ZSTD_isError(left), 0u);
+      if (ZSTD_isError(left) != 0 || (out.pos == 0 && in.pos == in.size && left != 0)) break;
+      all.append(some, 0, out.pos);
+    }
+    ZSTD_freeDCtx(context);
+    return all;
+  }
+
   void Read(const perfetto::v1::TracePacket& packet) {
     for (const auto& name : packet.interned_data().event_names()) names_[name.iid()] = name.name();
     for (const auto& name : packet.interned_data().event_categories()) {
@@ -97,12 +106,34 @@ class TraceReader {
       EXPECT_TRUE(track.parent_uuid() == 0 || tracks_.contains(track.parent_uuid()));
       tracks_[track.uuid()] = track.has_process() ? track.process().process_name() : track.name();
     }
-    if (packet.has_track_event()) ReadEvent(packet.timestamp(), packet.track_event());
+    ReadClock(packet);
+    if (!packet.has_track_event()) return;
+    ASSERT_TRUE(packet.has_timestamp());
+    std::uint64_t& time = times_[packet.trusted_packet_sequence_id()];
+    time += packet.timestamp();
+    ReadEvent(time, packet);
   }
 
-  void ReadEvent(std::uint64_t at, const perfetto::v1::TrackEvent& event) {
-    const std::string& track = tracks_.at(event.track_uuid());
-    auto& open = open_[event.track_uuid()];
+  // Every time is one since the packet before of its sequence.
+  void ReadClock(const perfetto::v1::TracePacket& packet) {
+    for (const auto& clock : packet.clock_snapshot().clocks()) {
+      EXPECT_TRUE(clock.has_timestamp());
+      EXPECT_EQ(clock.is_incremental(), clock.clock_id() >= 64);
+      if (clock.is_incremental()) times_[packet.trusted_packet_sequence_id()] = clock.timestamp();
+    }
+    if (!packet.has_trace_packet_defaults()) return;
+    EXPECT_EQ(packet.trace_packet_defaults().timestamp_clock_id(), 64u);
+    default_tracks_[packet.trusted_packet_sequence_id()] =
+        packet.trace_packet_defaults().track_event_defaults().track_uuid();
+  }
+
+  void ReadEvent(std::uint64_t at, const perfetto::v1::TracePacket& packet) {
+    const perfetto::v1::TrackEvent& event = packet.track_event();
+    const std::uint64_t uuid = event.track_uuid() != 0
+                                   ? event.track_uuid()
+                                   : default_tracks_.at(packet.trusted_packet_sequence_id());
+    const std::string& track = tracks_.at(uuid);
+    auto& open = open_[uuid];
     if (event.type() == perfetto::v1::TrackEvent::TYPE_COUNTER) {
       counts_.push_back({.track = track, .at = at, .value = event.counter_value()});
     } else if (event.type() == perfetto::v1::TrackEvent::TYPE_SLICE_END) {
@@ -112,7 +143,7 @@ class TraceReader {
       slices_.push_back(open.back());
       open.pop_back();
     } else {
-      EXPECT_GE(at, last_[event.track_uuid()]) << track;
+      EXPECT_GE(at, last_[uuid]) << track;
       ReadSlice slice{.track = track,
                       .name = names_.at(event.name_iid()),
                       .category = categories_.at(event.category_iids(0)),
@@ -120,12 +151,14 @@ class TraceReader {
                       .depth = open.size(),
                       .arguments = {},
                       .flows = {event.flow_ids().begin(), event.flow_ids().end()}};
+      slice.flows.insert(slice.flows.end(), event.terminating_flow_ids().begin(),
+                         event.terminating_flow_ids().end());
       for (const auto& argument : event.debug_annotations()) {
         slice.arguments[argument_names_.at(argument.name_iid())] = TextOf(argument);
       }
       open.push_back(slice);
     }
-    last_[event.track_uuid()] = at;
+    last_[uuid] = at;
   }
 
   std::string TextOf(const perfetto::v1::DebugAnnotation& argument) const {
@@ -137,6 +170,7 @@ class TraceReader {
   Names names_, categories_, argument_names_, texts_, tracks_;
   std::map<std::uint64_t, std::vector<ReadSlice>> open_;
   std::map<std::uint64_t, std::uint64_t> last_;
+  std::map<std::uint32_t, std::uint64_t> times_, default_tracks_;  // By sequence.
   std::vector<ReadSlice> slices_;
   std::vector<ReadCount> counts_;
 };

@@ -1,8 +1,6 @@
 #include "services/agent/timeline/trace_writer.h"
 
 #include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/gzip_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include <algorithm>
 #include <array>
@@ -17,17 +15,13 @@ namespace v1 = perfetto::v1;
 namespace {
 
 constexpr std::size_t kBlockBytes = 1 << 20;
-// More costs time and saves little: packets repeat each other nearly word by word.
-constexpr int kCompressionLevel = 4;
 constexpr std::uint32_t kForgetInterned = 1;
 constexpr std::uint32_t kNeedsInterned = 2;
 // A packet of four numbers and nothing else; its length is one byte.
 constexpr std::size_t kShortBytesMax = 64;
 constexpr std::uint8_t kPacketTag = 0x0a;  // Trace.packet, length-delimited.
-
-std::uint64_t Nanoseconds(base::SimTime time) {
-  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, time.ps) / 1000);
-}
+constexpr std::uint32_t kTraceClock = 6;   // What Perfetto calls the time since boot.
+constexpr std::uint32_t kOwnClock = 64;    // Of the sequence alone.
 
 void AppendPacket(const v1::TracePacket& packet, std::string* out) {
   const std::size_t bytes = packet.ByteSizeLong();
@@ -46,30 +40,49 @@ std::uint8_t* AddField(int number, std::uint64_t value, std::uint8_t* out) {
   return google::protobuf::io::CodedOutputStream::WriteVarint64ToArray(value, out);
 }
 
-std::string Compress(const std::string& block) {
-  std::string compressed;
-  google::protobuf::io::StringOutputStream sink(&compressed);
-  google::protobuf::io::GzipOutputStream::Options options;
-  options.format = google::protobuf::io::GzipOutputStream::ZLIB;
-  options.compression_level = kCompressionLevel;
-  google::protobuf::io::GzipOutputStream zlib(&sink, options);
-  {
-    google::protobuf::io::CodedOutputStream out(&zlib);
-    out.WriteString(block);
-  }
-  zlib.Close();
-  return compressed;
-}
-
 }  // namespace
 
 TraceWriter::TraceWriter(const std::string& path, std::uint32_t sequence)
-    : path_(path),
-      file_(path, std::ios::trunc | std::ios::binary),
-      sequence_(sequence),
-      packet_(std::make_unique<v1::TracePacket>()) {}
+    : file_(path), sequence_(sequence), packet_(std::make_unique<v1::TracePacket>()) {
+  Introduce();
+}
 
 TraceWriter::~TraceWriter() = default;
+
+void TraceWriter::Introduce() {
+  v1::ClockSnapshot* clocks = packet_->mutable_clock_snapshot();
+  v1::ClockSnapshot::Clock* own = clocks->add_clocks();
+  own->set_clock_id(kOwnClock);
+  own->set_timestamp(0);
+  own->set_is_incremental(true);
+  v1::ClockSnapshot::Clock* shown = clocks->add_clocks();
+  shown->set_clock_id(kTraceClock);
+  shown->set_timestamp(0);
+  packet_->mutable_trace_packet_defaults()->set_timestamp_clock_id(kOwnClock);
+  flags_ = kForgetInterned | kNeedsInterned;
+  Put();
+  flags_ = kNeedsInterned;
+}
+
+std::uint64_t TraceWriter::Choose(std::uint64_t track) {
+  const bool is_again = track == last_track_;
+  last_track_ = track;
+  if (track == default_track_) return 0;
+  if (!is_again) return track;
+  v1::TracePacketDefaults* defaults = packet_->mutable_trace_packet_defaults();
+  defaults->set_timestamp_clock_id(kOwnClock);
+  defaults->mutable_track_event_defaults()->set_track_uuid(track);
+  Put();
+  default_track_ = track;
+  return 0;
+}
+
+std::uint64_t TraceWriter::Advance(base::SimTime at) {
+  const std::uint64_t now_ns = Nanoseconds(at);
+  const std::uint64_t since_ns = now_ns - time_ns_;
+  time_ns_ = now_ns;
+  return since_ns;
+}
 
 void TraceWriter::AddProcess(const Process& process) {
   v1::TrackDescriptor* track = packet_->mutable_track_descriptor();
@@ -116,10 +129,11 @@ std::uint64_t TraceWriter::Intern(Table* table, std::string_view name,
 }
 
 void TraceWriter::Begin(const SliceBegin& slice) {
+  const std::uint64_t track = Choose(slice.track);
   v1::TrackEvent* event = packet_->mutable_track_event();
-  packet_->set_timestamp(Nanoseconds(slice.at));
+  packet_->set_timestamp(Advance(slice.at));
   event->set_type(v1::TrackEvent::TYPE_SLICE_BEGIN);
-  event->set_track_uuid(slice.track);
+  event->set_track_uuid(track);
   event->set_name_iid(Intern(&names_, slice.name, [](v1::TracePacket* packet) {
     return packet->mutable_interned_data()->add_event_names();
   }));
@@ -127,6 +141,7 @@ void TraceWriter::Begin(const SliceBegin& slice) {
     return packet->mutable_interned_data()->add_event_categories();
   }));
   for (const std::uint64_t flow : slice.flows) event->add_flow_ids(flow);
+  for (const std::uint64_t flow : slice.last_flows) event->add_terminating_flow_ids(flow);
   for (const Argument& argument : slice.arguments) {
     v1::DebugAnnotation* made = event->add_debug_annotations();
     made->set_name_iid(Intern(&argument_names_, argument.name, [](v1::TracePacket* packet) {
@@ -151,10 +166,11 @@ void TraceWriter::End(std::uint64_t track, base::SimTime at) {
   std::array<std::uint8_t, kShortBytesMax> event;
   std::uint8_t* end =
       AddField(v1::TrackEvent::kTypeFieldNumber, v1::TrackEvent::TYPE_SLICE_END, event.data());
-  end = AddField(v1::TrackEvent::kTrackUuidFieldNumber, track, end);
+  const std::uint64_t named = Choose(track);
+  if (named != 0) end = AddField(v1::TrackEvent::kTrackUuidFieldNumber, named, end);
   std::array<std::uint8_t, kShortBytesMax> packet;
   std::uint8_t* at_end =
-      AddField(v1::TracePacket::kTimestampFieldNumber, Nanoseconds(at), packet.data());
+      AddField(v1::TracePacket::kTimestampFieldNumber, Advance(at), packet.data());
   at_end = AddField(v1::TracePacket::kTrustedPacketSequenceIdFieldNumber, sequence_, at_end);
   const auto bytes = static_cast<std::size_t>(end - event.data());
   *at_end++ = v1::TracePacket::kTrackEventFieldNumber << 3 | 2;  // Length-delimited.
@@ -169,41 +185,34 @@ void TraceWriter::End(std::uint64_t track, base::SimTime at) {
 }
 
 void TraceWriter::Count(std::uint64_t track, base::SimTime at, std::int64_t value) {
-  packet_->set_timestamp(Nanoseconds(at));
+  const std::uint64_t named = Choose(track);
+  packet_->set_timestamp(Advance(at));
   packet_->mutable_track_event()->set_type(v1::TrackEvent::TYPE_COUNTER);
-  packet_->mutable_track_event()->set_track_uuid(track);
+  packet_->mutable_track_event()->set_track_uuid(named);
   packet_->mutable_track_event()->set_counter_value(value);
   Put();
 }
 
 void TraceWriter::Put() {
   packet_->set_trusted_packet_sequence_id(sequence_);
-  packet_->set_sequence_flags(is_first_ ? kForgetInterned | kNeedsInterned : kNeedsInterned);
-  is_first_ = false;
+  packet_->set_sequence_flags(flags_);
   AppendPacket(*packet_, &block_);
   packet_->Clear();
   FlushWhenFull();
 }
 
 void TraceWriter::FlushWhenFull() {
-  if (block_.size() >= kBlockBytes) WriteBlock();
-}
-
-void TraceWriter::WriteBlock() {
-  v1::TracePacket packet;
-  packet.set_compressed_packets(Compress(block_));
+  if (block_.size() < kBlockBytes) return;
+  file_.Write(block_);
   block_.clear();
-  std::string bytes;
-  AppendPacket(packet, &bytes);
-  file_.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
 base::Result<void> TraceWriter::Finish() {
-  if (!block_.empty()) WriteBlock();
-  file_.close();
-  if (file_) return {};
-  return base::Fail(base::ErrorCode::kResourceExhausted,
-                    base::StrCat("the timeline was not written to ", path_));
+  file_.Write(block_);
+  if (auto done = file_.Finish(); !done) {
+    return base::Wrap("the timeline was not written", done.error());
+  }
+  return {};
 }
 
 }  // namespace eidolon::agent::timeline

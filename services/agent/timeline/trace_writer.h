@@ -1,15 +1,16 @@
 // Writes a trace that ui.perfetto.dev and Perfetto's trace processor open: tracks, slices with
 // arguments, counters, arrows.
 //
-//   Trace = TracePacket*           packets of one writer share a sequence number
-//   TracePacket.compressed_packets = zlib(TracePacket*), about 1 MiB each
+//   file = Zstandard(TracePacket*)    packets of one writer share a sequence number
 //
 // A trace is a sequence of packets and nothing else, so files of several writers put behind each
 // other are one trace, when their sequence numbers and their tracks' uuids differ.
+//
+// What a program does again shall be the same bytes again: times are those since the packet before,
+// and events are of the track that the packets' defaults name, as long as one track is written.
 #pragma once
 
 #include <cstdint>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <span>
@@ -18,6 +19,7 @@
 #include <unordered_map>
 #include <variant>
 
+#include "services/agent/timeline/compressed_file.h"
 #include "services/base/error.h"
 #include "services/base/sim_time.h"
 
@@ -40,7 +42,8 @@ struct SliceBegin {
   std::string_view name;
   std::string_view category;
   std::span<const Argument> arguments;
-  std::span<const std::uint64_t> flows;  // Numbers of arrows that touch the slice.
+  std::span<const std::uint64_t> flows;            // Numbers of arrows that touch the slice.
+  std::span<const std::uint64_t> last_flows = {};  // That end there, and free their numbers.
 };
 
 enum class CounterUnit : std::uint8_t { kCount, kBytes };
@@ -77,6 +80,11 @@ class TraceWriter {
   void End(std::uint64_t track, base::SimTime at);
   void Count(std::uint64_t track, base::SimTime at, std::int64_t value);
 
+  // As times are written.
+  static std::uint64_t Nanoseconds(base::SimTime time) {
+    return static_cast<std::uint64_t>(time.ps < 0 ? 0 : time.ps / 1000);
+  }
+
   // Writes what is left. Call once, at last.
   base::Result<void> Finish();
 
@@ -92,14 +100,21 @@ class TraceWriter {
   std::uint64_t Intern(Table* table, std::string_view name,
                        perfetto::v1::InternedName* (*add)(perfetto::v1::TracePacket*));
   void AddDescriptor(const Track& track);
+  // Clocks, and a beginning of what is interned.
+  void Introduce();
+  // What the packet says of an event's track; 0: nothing, as it is the default.
+  std::uint64_t Choose(std::uint64_t track);
+  // Since the packet before; a time before that one is negative in 64 bits.
+  std::uint64_t Advance(base::SimTime at);
   void Put();  // Appends packet_ to block_ and clears it.
   void FlushWhenFull();
-  void WriteBlock();  // Compresses block_ into the file.
 
-  std::string path_;
-  std::ofstream file_;
+  CompressedFile file_;
   std::uint32_t sequence_;
-  bool is_first_ = true;
+  std::uint32_t flags_ = 0;
+  std::uint64_t time_ns_ = 0;        // Of the packet before.
+  std::uint64_t default_track_ = 0;  // Of events that name none.
+  std::uint64_t last_track_ = 0;     // Of the event before.
   std::unique_ptr<perfetto::v1::TracePacket> packet_;
   std::string block_;
   Table names_;

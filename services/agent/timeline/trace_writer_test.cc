@@ -6,6 +6,8 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
+#include <utility>
+#include <vector>
 
 #include "services/agent/timeline/trace_reader_test.h"
 #include "services/testing/temporary_directory.h"
@@ -76,6 +78,61 @@ TEST_F(TraceWriterTest, FilesOfSeveralWritersPutTogetherAreOneTrace) {
   EXPECT_EQ(trace.counts()[0].track, "track 1");
   EXPECT_EQ(trace.counts()[1].track, "track 2");
   EXPECT_EQ(trace.counts()[1].value, 2);
+}
+
+TEST_F(TraceWriterTest, TracksMayBeWrittenInTurnsAndOneBehindAnother) {
+  TraceWriter writer(path_, 1);
+  for (const std::uint64_t track : {2u, 3u}) {
+    writer.AddTrack({.uuid = track, .name = std::to_string(track), .description = ""});
+  }
+  const auto slice = [&](std::uint64_t track, std::int64_t begin, std::int64_t end) {
+    writer.Begin({.track = track,
+                  .at = SimTime{begin * 1000},
+                  .name = "kernel",
+                  .category = "kernel",
+                  .arguments = {},
+                  .flows = {}});
+    writer.End(track, SimTime{end * 1000});
+  };
+  slice(2, 0, 5);
+  slice(2, 5, 9);
+  for (int i = 0; i < 3; ++i) {
+    slice(3, 10 * i, 10 * i + 4);
+    slice(2, 10 * i + 10, 10 * i + 15);
+  }
+  ASSERT_TRUE(writer.Finish().has_value());
+
+  const TraceReader trace(path_);
+
+  const auto times = [&](const char* track) {
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> found;
+    for (const ReadSlice& read : trace.On(track)) found.emplace_back(read.start, read.end);
+    return found;
+  };
+  EXPECT_THAT(times("2"),
+              ElementsAre(Pair(0, 5), Pair(5, 9), Pair(10, 15), Pair(20, 25), Pair(30, 35)));
+  EXPECT_THAT(times("3"), ElementsAre(Pair(0, 4), Pair(10, 14), Pair(20, 24)));
+}
+
+TEST_F(TraceWriterTest, WhatRepeatsTakesNoSpace) {
+  TraceWriter writer(path_, 1);
+  writer.AddTrack({.uuid = 2, .name = "stream", .description = ""});
+  for (std::int64_t i = 0; i < 100'000; ++i) {
+    const std::string name = "kernel " + std::to_string(i % 50);
+    const std::array<std::uint64_t, 1> flow = {static_cast<std::uint64_t>(i % 50)};
+    writer.Begin({.track = 2,
+                  .at = SimTime{i * 7'000'000},
+                  .name = name,
+                  .category = "kernel",
+                  .arguments = {},
+                  .flows = {},
+                  .last_flows = flow});
+    writer.End(2, SimTime{i * 7'000'000 + 5'000'000});
+  }
+
+  ASSERT_TRUE(writer.Finish().has_value());
+
+  EXPECT_LT(std::filesystem::file_size(path_), 10'000u);
 }
 
 TEST_F(TraceWriterTest, ManyPacketsAreWrittenInSeveralBlocks) {

@@ -34,7 +34,7 @@ base::Result<std::string> Answer(const Program& program) {
     return Document(Entry("DrainLaunches", 1, R"(, "items_per_second": 1000000)"));
   }
   if (has("timeline")) {
-    return Document(Entry("BM_WriteTimeline/64/1000000", 2.5e9,
+    return Document(Entry("BM_WriteTimeline/64/1000000/2", 2.5e9,
                           R"(, "file_bytes": 26000000, "bytes_per_operation": 26)"));
   }
   if (has("cubin_index")) {

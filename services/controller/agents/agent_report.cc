@@ -185,12 +185,20 @@ job::AgentProgress FromProto(const v1::Progress& in) {
       .witness = in.witness()};
 }
 
+outputs::Kind KindOf(v1::OutputKind kind) {
+  switch (kind) {
+    case v1::OUTPUT_KIND_TRACES:
+      return outputs::Kind::kTraces;
+    case v1::OUTPUT_KIND_RECORDING:
+      return outputs::Kind::kRecording;
+    default:
+      return outputs::Kind::kTimeline;
+  }
+}
+
 outputs::Part FromProto(const v1::OutputPart& in) {
-  return {.kind = in.kind() == v1::OUTPUT_KIND_TRACES ? outputs::Kind::kTraces
-                                                      : outputs::Kind::kTimeline,
-          .data = in.data(),
-          .is_last = in.is_last(),
-          .error = in.error()};
+  return {
+      .kind = KindOf(in.kind()), .data = in.data(), .is_last = in.is_last(), .error = in.error()};
 }
 
 job::AgentOutcome FromProto(const v1::Outcome& in) {

@@ -12,25 +12,11 @@
 #include "services/controller/job/class_check.h"
 #include "services/controller/job/critical_path.h"
 #include "services/controller/job/found_classes.h"
+#include "services/controller/job/recorded_job.h"
 
 namespace eidolon::controller::embedded {
 
 using base::StrCat;
-
-namespace {
-
-// A recording is given to others: of the environment it keeps what NCCL reads.
-nlohmann::json WithoutSecrets(nlohmann::json document) {
-  nlohmann::json kept = nlohmann::json::array();
-  nlohmann::json& spec = document["spec"];
-  for (const nlohmann::json& variable : spec.value("env", nlohmann::json::array())) {
-    if (variable.value("name", "").starts_with("NCCL_")) kept.push_back(variable);
-  }
-  spec["env"] = std::move(kept);
-  return document;
-}
-
-}  // namespace
 
 void JobEnder::Conclude(std::int64_t uid, ActiveRun* run) {
   base::Result<void> events;
@@ -79,13 +65,11 @@ base::Result<void> JobEnder::SaveRecording(std::int64_t uid, const ActiveRun& ru
   {
     const std::lock_guard lock(state_.mutex());
     const JobEntry& entry = *state_.table().Find(uid);
-    head["job"] = WithoutSecrets(entry.document);
     const ClusterEntry* cluster =
         state_.table().FindCluster(entry.name_space, entry.spec.cluster_name);
-    if (cluster != nullptr && !entry.spec.cluster) {
-      head["job"]["spec"]["cluster"] = cluster->document["spec"];
-      head["job"]["spec"].erase("clusterRef");
-    }
+    const bool refers = cluster != nullptr && !entry.spec.cluster;
+    head["job"] =
+        job::RecordedJob(entry.document, refers ? cluster->document["spec"] : nlohmann::json());
   }
   job::JobStatus status;
   run.FillIn(&status, state_.parts().clock.MonotonicNs());

@@ -322,11 +322,6 @@ class SpecReader {
     spec().event_log = outputs->Bool("eventLog", false);
     if (auto timeline = outputs->Object("timeline")) ReadTimeline(&*timeline);
     spec().recording = outputs->Bool("recording", false);
-    if (!embedded() && spec().recording) {
-      outputs->Report("recording",
-                      "is not kept on Kubernetes yet; 'eidolon run --record FILE' and 'eidolon up' "
-                      "keep it");
-    }
     outputs->Finish();
   }
 

@@ -132,10 +132,15 @@ TEST(JobTest, ReadsARecordingInThePlaceOfTheCommand) {
               HasSubstr("/spec/replay/rec"));
 }
 
-TEST(JobTest, KeepsRecordingsInEmbeddedModeOnly) {
-  const json document = With("/spec/outputs", {{"recording", true}});
-  EXPECT_TRUE(ParseJob(document, Mode::kEmbedded).spec.recording);
-  EXPECT_THAT(Describe(ParseJob(document, Mode::kKubernetes).problems), HasSubstr("/outputs/rec"));
+TEST(JobTest, KeepsRecordingsInBothModes) {
+  json document = With("/spec/outputs", {{"recording", true}});
+  document["spec"]["image"] = "registry.example/train:1";
+  for (const Mode mode : {Mode::kEmbedded, Mode::kKubernetes}) {
+    const ParsedJob job = ParseJob(document, mode);
+
+    EXPECT_THAT(job.problems, IsEmpty()) << Describe(job.problems);
+    EXPECT_TRUE(job.spec.recording);
+  }
 }
 
 TEST(JobTest, FoldsInBothModes) {

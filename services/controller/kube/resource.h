@@ -32,6 +32,7 @@ inline constexpr Resource kLeases{"coordination.k8s.io/v1", "leases", "Lease"};
 inline constexpr Resource kSecrets{"v1", "secrets", "Secret"};
 inline constexpr Resource kNetworkPolicies{"networking.k8s.io/v1", "networkpolicies",
                                            "NetworkPolicy"};
+inline constexpr Resource kEndpointSlices{"discovery.k8s.io/v1", "endpointslices", "EndpointSlice"};
 inline constexpr Resource kTokenReviews{"authentication.k8s.io/v1", "tokenreviews", "TokenReview",
                                         false};
 inline constexpr Resource kAccessReviews{"authorization.k8s.io/v1", "subjectaccessreviews",

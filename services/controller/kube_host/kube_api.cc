@@ -10,7 +10,6 @@
 #include "services/controller/kube/lease.h"
 #include "services/controller/kube_host/api_objects.h"
 #include "services/controller/kube_host/object_text.h"
-#include "services/controller/kube_host/peer_timeline.h"
 #include "services/controller/kube_host/pod_logs.h"
 #include "services/controller/reconcile/plan.h"
 #include "services/controller/reconcile/pod_state.h"
@@ -235,44 +234,62 @@ ApiResult<rest::Output> KubeApi::FindTimeline(const ObjectName& job, const std::
   const auto object = GetJob(job);
   if (!object) return std::unexpected(object.error());
   const json outputs = (*object)["spec"].value("outputs", json::object());
-  if (!outputs.contains("timeline") || outputs["timeline"].value("iterations", 1) == 0) {
-    return Refuse(ErrorCode::kNotFound,
-                  StrCat("the job '", job.name, "' keeps no timeline; jobs with 'outputs: ",
-                         "{timeline: {iterations: 1}}' do"));
+  return FindOutput(
+      *object,
+      {.kind = outputs::Kind::kTimeline,
+       .what = "timeline",
+       .is_kept = outputs.contains("timeline") && outputs["timeline"].value("iterations", 1) > 0,
+       .field = "timeline: {iterations: 1}"},
+      token);
+}
+
+ApiResult<rest::Output> KubeApi::FindRecording(const ObjectName& job, const std::string& token) {
+  const auto object = GetJob(job);
+  if (!object) return std::unexpected(object.error());
+  const json outputs = (*object)["spec"].value("outputs", json::object());
+  return FindOutput(*object,
+                    {.kind = outputs::Kind::kRecording,
+                     .what = "recording",
+                     .is_kept = outputs.value("recording", false),
+                     .field = "recording: true"},
+                    token);
+}
+
+ApiResult<rest::Output> KubeApi::FindOutput(const json& object, const WantedFile& file,
+                                            const std::string& token) {
+  const kube::ObjectKey key = kube::KeyOf(object);
+  if (!file.is_kept) {
+    return Refuse(ErrorCode::kNotFound, StrCat("the job '", key.name, "' keeps no ", file.what,
+                                               "; jobs with 'outputs: {", file.field, "}' do"));
   }
-  if (!IsOver(*object)) {
+  if (!IsOver(object)) {
     return Refuse(ErrorCode::kFailedPrecondition,
-                  StrCat("the timeline of '", job.name, "' is there when the job is over"));
+                  StrCat("the ", file.what, " of '", key.name, "' is there when the job is over"));
   }
-  if (auto path = parts_.outputs.Find({job.name_space, job.name, UidOf(*object)})) {
+  if (auto path = parts_.outputs.Find({key.name_space, key.name, UidOf(object)}, file.kind)) {
     return rest::Output{.path = std::move(*path)};
   }
-  const json status = (*object)["status"];
-  if (!status.contains("timeline")) {
+  const json& status = object["status"];
+  if (!status.contains(file.what)) {
     std::string why;
     for (const json& warning : status.value("warnings", json::array())) {
       why += (why.empty() ? "" : "; ") + warning.get<std::string>();
     }
-    return Refuse(ErrorCode::kNotFound, StrCat("the job '", job.name, "' has left no timeline: ",
-                                               why.empty() ? "it never ran" : why));
+    return Refuse(ErrorCode::kNotFound, StrCat("the job '", key.name, "' has left no ", file.what,
+                                               ": ", why.empty() ? "it never ran" : why));
   }
-  const std::string keeper = status["timeline"].value("controller", "");
-  if (keeper == parts_.rest_address) {
+  const std::string keeper = status[file.what].value("controller", "");
+  kube::Answer<bool> is_peer = false;
+  if (keeper != parts_.rest_address) is_peer = parts_.peers.Has(keeper);
+  if (!is_peer) return Refuse(is_peer.error());
+  if (!*is_peer) {
     return Refuse(ErrorCode::kNotFound,
-                  StrCat("the timeline of '", job.name, "' is not there any more: the controller ",
-                         "keeps the newest ones, as long as its pod lives"));
+                  StrCat("the ", file.what, " of '", key.name, "' is not there any more: the ",
+                         "controller at ", keeper, " kept it, as long as its pod lives and newer ",
+                         "ones leave room"));
   }
-  return FetchTimeline({.controller = keeper, .token = token}, job, &parts_.outputs);
-}
-
-ApiResult<rest::Output> KubeApi::FindRecording(const ObjectName& job,
-                                               const std::string& /*token*/) {
-  const auto object = GetJob(job);
-  if (!object) return std::unexpected(object.error());
-  return std::unexpected(ApiError{ErrorCode::kUnsupported,
-                                  "recordings are not kept on Kubernetes yet; 'eidolon run "
-                                  "--record FILE' and 'eidolon up' keep them",
-                                  {}});
+  return FetchOutput({.controller = keeper, .what = file.what, .token = token},
+                     {key.name_space, key.name}, &parts_.outputs);
 }
 
 ApiResult<json> KubeApi::CreateCluster(const std::string& name_space, const json& document) {

@@ -16,6 +16,7 @@
 #include "services/controller/kube/client.h"
 #include "services/controller/kube/informer.h"
 #include "services/controller/kube_host/kube_sweeps.h"
+#include "services/controller/kube_host/peer_output.h"
 #include "services/controller/metrics/metrics.h"
 #include "services/controller/outputs/output_store.h"
 #include "services/controller/rest/api.h"
@@ -30,6 +31,7 @@ struct KubeApiParts {
   std::function<std::string()> metrics_text;
   outputs::OutputStore& outputs;  // Of this controller.
   std::string rest_address;       // The same.
+  const Peers& peers;             // It and the others.
 };
 
 // Thread safe.
@@ -58,10 +60,9 @@ class KubeApi final : public rest::Api {
   // Lines of all pods in the order of their time; the offset counts bytes of them.
   rest::ApiResult<rest::LogPart> ReadLog(const rest::ObjectName& job, std::uint64_t offset,
                                          std::chrono::milliseconds timeout) override;
-  // A timeline that another controller has is fetched from there.
+  // What another controller has is fetched from there.
   rest::ApiResult<rest::Output> FindTimeline(const rest::ObjectName& job,
                                              const std::string& token) override;
-  // Jobs that want one are refused.
   rest::ApiResult<rest::Output> FindRecording(const rest::ObjectName& job,
                                               const std::string& token) override;
   rest::ApiResult<nlohmann::json> CreateCluster(const std::string& name_space,
@@ -81,6 +82,15 @@ class KubeApi final : public rest::Api {
  private:
   rest::ApiResult<std::optional<rest::Created>> FindRepeated(const std::string& name_space,
                                                              const rest::IdempotencyKey& key);
+  struct WantedFile {
+    outputs::Kind kind = outputs::Kind::kTimeline;
+    const char* what = "";   // "timeline": part of the status and of the path.
+    bool is_kept = false;    // By the job's spec.
+    const char* field = "";  // Of spec.outputs, which makes it be kept.
+  };
+  // `object`: the job as the API server has it.
+  rest::ApiResult<rest::Output> FindOutput(const nlohmann::json& object, const WantedFile& file,
+                                           const std::string& token);
   // The job's own pods, by server.
   kube::Answer<std::vector<nlohmann::json>> PodsOf(const nlohmann::json& job);
 

@@ -33,12 +33,14 @@ class KubeApiTest : public ::testing::Test {
       : client_({.url = cluster_.url(), .ca_file = {}, .token_file = {}}, clock_),
         reviews_(&client_, clock_),
         metrics_(&registry_),
+        peers_(&client_, {"eidolon", "controllers"}),
         api_("", {.clock = clock_,
                   .client = client_,
                   .metrics = metrics_,
                   .metrics_text = [] { return "# HELP a b\n"; },
                   .outputs = outputs_,
-                  .rest_address = "10.0.0.1:8080"}),
+                  .rest_address = "10.0.0.1:8080",
+                  .peers = peers_}),
         authorizer_(&reviews_),
         server_(
             std::move(*rest::RestServer::Start({.address = "127.0.0.1:0"}, &api_, &authorizer_))),
@@ -67,6 +69,7 @@ class KubeApiTest : public ::testing::Test {
   kube::Reviews reviews_;
   prometheus::Registry registry_;
   metrics::Metrics metrics_;
+  const Peers peers_;
   testing::TemporaryDirectory folder_;
   outputs::OutputStore outputs_{{.folder = folder_.path(), .bytes_max = 40'000}};
   KubeApi api_;

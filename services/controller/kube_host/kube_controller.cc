@@ -2,8 +2,10 @@
 
 #include "services/base/log.h"
 #include "services/base/text.h"
+#include "services/controller/job/cluster.h"
 #include "services/controller/job/condition.h"
 #include "services/controller/job/metadata.h"
+#include "services/controller/job/recorded_job.h"
 #include "services/controller/kube_host/object_text.h"
 #include "services/controller/place/token.h"
 #include "services/controller/reconcile/objects.h"
@@ -247,13 +249,15 @@ reconcile::ObservedJob KubeController::Observe(const json& job) {
 
 void KubeController::KeepOutputs(const std::string& uid) {
   std::shared_ptr<KubeRun> run;
+  std::string recorded;
   {
     const RunRegistry::View runs(runs_);
     run = runs.Find(uid);
     if (run == nullptr || !run->AwaitsOutputs()) return;
+    recorded = run->Recorded(parts_.clock.MonotonicNs());
   }
   // Without the lock of all runs: it waits for the disk. No other worker has this job now.
-  outputs::RunOutputs::Kept kept = run->outputs->Keep(run->agent_servers);
+  outputs::RunOutputs::Kept kept = run->outputs->Keep(run->agent_servers, recorded);
   const RunRegistry::View runs(runs_);
   run->kept = std::move(kept);
 }
@@ -369,6 +373,26 @@ KubeController::Done KubeController::Remove(const std::string& name_space,
   return {};
 }
 
+void KubeController::PrepareOutputs(const json& object, KubeRun* run) {
+  const job::JobSpec& spec = run->resolved.spec;
+  const outputs::RunOutputs::Wanted wanted = {.timeline = spec.timeline.iterations > 0,
+                                              .recording = spec.recording};
+  if (!wanted.timeline && !wanted.recording) return;
+  run->outputs = std::make_shared<outputs::RunOutputs>(
+      &parts_.outputs, outputs::JobId{run->key.name_space, run->key.name, run->uid}, wanted);
+  run->output_bytes_max = parts_.outputs.job_bytes_max();
+  run->rest_address = options_.rest_address;
+  if (!wanted.recording) return;
+  json cluster;
+  if (!spec.cluster_name.empty()) cluster = job::ToJson(run->resolved.cluster);
+  run->recorded_job =
+      job::RecordedJob({{"apiVersion", object["apiVersion"]},
+                        {"kind", object["kind"]},
+                        {"metadata", {{"namespace", run->key.name_space}, {"name", run->key.name}}},
+                        {"spec", object["spec"]}},
+                       cluster);
+}
+
 KubeController::Done KubeController::StartRun(const json& object, reconcile::Plan plan) {
   const kube::ObjectKey key = kube::KeyOf(object);
   const std::string& cluster = plan.resolved.spec.cluster_name;
@@ -385,12 +409,7 @@ KubeController::Done KubeController::StartRun(const json& object, reconcile::Pla
   run->simulators = simulators_.At(reconcile::NetworkAddress(network, key.name_space));
   run->network_job =
       StrCat(key.name_space, "/", key.name, "/", plan.attempt, "/", place::MakeToken(kTokenBytes));
-  if (run->resolved.spec.timeline.iterations > 0) {
-    run->outputs = std::make_shared<outputs::RunOutputs>(
-        &parts_.outputs, outputs::JobId{key.name_space, key.name, run->uid});
-    run->output_bytes_max = parts_.outputs.job_bytes_max();
-    run->rest_address = options_.rest_address;
-  }
+  PrepareOutputs(object, run.get());
   const auto peak_flops = run->simulators->FindPeakFlops(run->resolved.cluster.gpu);
   if (!peak_flops) return std::unexpected(Refused(peak_flops.error()));
   run->peak_flops = *peak_flops;

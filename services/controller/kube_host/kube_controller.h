@@ -74,6 +74,8 @@ class KubeController {
   // What admission has against one of them, in its words; empty: nothing.
   kube::Answer<std::string> ApplyNetwork(const std::vector<nlohmann::json>& objects);
   reconcile::ObservedJob Observe(const nlohmann::json& job);
+  // A place for what the job's agents will send of its timeline and its recording.
+  void PrepareOutputs(const nlohmann::json& object, KubeRun* run);
   // Stores what the agents of a run have sent when it is over.
   void KeepOutputs(const std::string& uid);
   // Does what the plan says, by way of the API server.

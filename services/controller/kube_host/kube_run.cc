@@ -5,7 +5,6 @@
 #include "services/base/text.h"
 #include "services/controller/job/class_check.h"
 #include "services/controller/job/critical_path.h"
-#include "services/controller/job/status.h"
 
 namespace eidolon::controller::kube_host {
 namespace {
@@ -38,6 +37,20 @@ void KubeRun::NotePod(const nlohmann::json& pod) {
   }
 }
 
+job::JobStatus KubeRun::Status(std::int64_t now_ns) {
+  job::JobStatus status;
+  status.progress = run->progress(now_ns);
+  status.prediction = run->Predict();
+  status.simulation = run->cost(now_ns);
+  status.start_time = start_time;
+  return status;
+}
+
+std::string KubeRun::Recorded(std::int64_t now_ns) {
+  if (recorded_job.is_null()) return "";
+  return nlohmann::json({{"job", recorded_job}, {"status", job::ToJson(Status(now_ns))}}).dump();
+}
+
 reconcile::RunFacts KubeRun::Facts(std::int64_t now_ns) {
   reconcile::RunFacts facts;
   facts.attempt = attempt;
@@ -50,11 +63,7 @@ reconcile::RunFacts KubeRun::Facts(std::int64_t now_ns) {
   if (!run) return facts;
   facts.ending = run->IsEnding();
   facts.stop_reason = run->stop_reason();
-  job::JobStatus status;
-  status.progress = run->progress(now_ns);
-  status.prediction = run->Predict();
-  status.simulation = run->cost(now_ns);
-  status.start_time = start_time;
+  const job::JobStatus status = Status(now_ns);
   if (run->IsOver() && !AwaitsOutputs()) {
     facts.verdict = run->Judge();
     facts.ranks_differ_by = run->ranks_differ_by();
@@ -66,6 +75,9 @@ reconcile::RunFacts KubeRun::Facts(std::int64_t now_ns) {
     if (kept->path) all["prediction"]["criticalPath"] = job::ToJson(*kept->path);
     if (kept->timeline_bytes) {
       facts.parts["timeline"] = {{"bytes", *kept->timeline_bytes}, {"controller", rest_address}};
+    }
+    if (kept->recording_bytes) {
+      facts.parts["recording"] = {{"bytes", *kept->recording_bytes}, {"controller", rest_address}};
     }
   }
   for (const char* part : {"progress", "prediction", "simulation", "startTime"}) {

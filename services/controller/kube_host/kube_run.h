@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "services/controller/agents/agent_session.h"
 #include "services/controller/job/resolve.h"
 #include "services/controller/job/run.h"
+#include "services/controller/job/status.h"
 #include "services/controller/kube/resource.h"
 #include "services/controller/outputs/run_outputs.h"
 #include "services/controller/reconcile/plan.h"
@@ -44,6 +46,7 @@ struct KubeRun {
   std::map<std::uint32_t, std::shared_ptr<agents::AgentLink>> links;
   std::string master_address;   // Of server 0; empty: not known yet.
   std::optional<job::Run> run;  // From the moment that all agents are there.
+  nlohmann::json recorded_job;  // What its recording says of it; null: it leaves none.
   // What its agents send; null: the job wants none of it.
   std::shared_ptr<outputs::RunOutputs> outputs;
   std::uint64_t output_bytes_max = 0;  // Of each file.
@@ -58,10 +61,15 @@ struct KubeRun {
   void Assemble(std::int64_t now_ns, const std::string& now);
   // Its outputs are to be kept before it is judged.
   bool AwaitsOutputs() const { return run && run->IsOver() && outputs != nullptr && !kept; }
+  // What was run and what was predicted, for its recording. Requires: the run is over.
+  std::string Recorded(std::int64_t now_ns);
   // Remembers what took a pod away: the pod itself is soon gone.
   void NotePod(const nlohmann::json& pod);
   reconcile::RunFacts Facts(std::int64_t now_ns);
   agents::Assignment MakeAssignment(std::uint32_t server) const;
+
+ private:
+  job::JobStatus Status(std::int64_t now_ns);
 };
 
 }  // namespace eidolon::controller::kube_host

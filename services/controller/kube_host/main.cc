@@ -37,6 +37,7 @@ struct Flags {
   std::string memory_per_rank = "2Gi";
   std::string pass_secret;
   std::string deployment;
+  std::string peers;
   std::string outputs_size = "2Gi";
   controller::outputs::OutputStore::Options outputs = {.folder = "/tmp/eidolon-outputs"};
   bool network_policies = false;
@@ -68,20 +69,26 @@ kube::LeaseOptions LeaseOf(const Flags& flags, kube::Client* client) {
   return options;
 }
 
+// None: no Secret is named, and services answer everybody.
+eidolon::base::Result<std::optional<eidolon::runtime::TokenIssuer>> FindIssuer(
+    const Flags& flags, kube::Client* client) {
+  if (flags.pass_secret.empty()) return std::nullopt;
+  auto found =
+      controller::kube_host::FindOrMakeTokenKey(client, {flags.name_space, flags.pass_secret});
+  if (!found) return std::unexpected(found.error());
+  return std::move(*found);
+}
+
 int Serve(Flags flags) {
   eidolon::runtime::SignalWaiter signals;
   const eidolon::base::SystemClock clock;
   eidolon::runtime::MetricsPage page;
   kube::Client client(flags.server, clock);
   kube::Reviews reviews(&client, clock);
-  std::optional<eidolon::runtime::TokenIssuer> issuer;
-  if (!flags.pass_secret.empty()) {
-    auto found =
-        controller::kube_host::FindOrMakeTokenKey(&client, {flags.name_space, flags.pass_secret});
-    if (!found) return Fail(found.error());
-    issuer = std::move(*found);
-    flags.options.settings.token_key = issuer->public_key();
-  }
+  const auto found = FindIssuer(flags, &client);
+  if (!found) return Fail(found.error());
+  const std::optional<eidolon::runtime::TokenIssuer>& issuer = *found;
+  if (issuer) flags.options.settings.token_key = issuer->public_key();
   controller::metrics::Metrics metrics(&page.registry());
   if (auto port = page.Expose(flags.metrics); !port) return Fail(port.error());
   controller::outputs::OutputStore outputs(flags.outputs);
@@ -111,13 +118,15 @@ int Serve(Flags flags) {
         lost = true;
         signals.Stop();
       });
+  const controller::kube_host::Peers peers(&client, {flags.name_space, flags.peers});
   controller::kube_host::KubeApi api(flags.options.name_space,
                                      {.clock = clock,
                                       .client = client,
                                       .metrics = metrics,
                                       .metrics_text = [&page] { return page.Text(); },
                                       .outputs = outputs,
-                                      .rest_address = flags.options.rest_address});
+                                      .rest_address = flags.options.rest_address,
+                                      .peers = peers});
   controller::kube_host::KubeAuthorizer authorizer(&reviews);
   auto rest = controller::rest::RestServer::Start({.address = flags.rest}, &api, &authorizer);
   if (!rest) return Fail(rest.error());
@@ -170,11 +179,14 @@ void AddOptions(CLI::App* app, Flags* flags) {
   app->add_option("--deployment", flags->deployment,
                   "Deployment of this namespace that runs the controller: the lease goes with it");
   app->add_option("--outputs-folder", flags->outputs.folder,
-                  "where timelines of jobs that are over are kept")
+                  "where timelines and recordings of jobs that are over are kept")
       ->capture_default_str();
   app->add_option("--outputs-size", flags->outputs_size,
                   "at most; the oldest ones go first, and a job may leave a quarter")
       ->capture_default_str();
+  app->add_option("--peers", flags->peers,
+                  "Service of this namespace that leads to all controllers: what another one of "
+                  "them keeps of a job is fetched from there; none: from nowhere");
   app->add_flag("--network-policies", flags->network_policies,
                 "let agents and this controller alone reach network services");
   app->add_option("--jobs", flags->options.jobs_max, "jobs that may have agents at a time")

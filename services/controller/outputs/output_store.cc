@@ -50,8 +50,9 @@ void OutputStore::FindKept() {
   }
 }
 
-std::string OutputStore::PathOf(const JobId& job) const {
-  return StrCat(options_.folder, "/kept/", job.name_space, "/", job.name, "/", job.uid, ".pftrace");
+std::string OutputStore::PathOf(const JobId& job, Kind kind) const {
+  return StrCat(options_.folder, "/kept/", job.name_space, "/", job.name, "/", job.uid,
+                kind == Kind::kRecording ? ".eidrec" : ".pftrace");
 }
 
 std::string OutputStore::MakeFolder() {
@@ -65,8 +66,8 @@ std::string OutputStore::MakeFolder() {
   return folder;
 }
 
-std::optional<std::string> OutputStore::Find(const JobId& job) const {
-  std::string path = PathOf(job);
+std::optional<std::string> OutputStore::Find(const JobId& job, Kind kind) const {
+  std::string path = PathOf(job, kind);
   const std::lock_guard lock(mutex_);
   if (std::ranges::find(kept_, path, &Kept::path) == kept_.end()) return std::nullopt;
   return path;
@@ -107,7 +108,7 @@ bool OutputStore::Reserve(std::uint64_t bytes) {
   while (bytes_ + bytes > options_.bytes_max) {
     std::error_code ignored;
     fs::remove(kept_.front().path, ignored);
-    base::Log(base::Level::kInfo, "timeline_removed", {{"path", kept_.front().path}});
+    base::Log(base::Level::kInfo, "output_removed", {{"path", kept_.front().path}});
     bytes_ -= kept_.front().bytes;
     kept_.erase(kept_.begin());
   }
@@ -120,21 +121,20 @@ void OutputStore::Release(std::uint64_t bytes) {
   bytes_ -= bytes;
 }
 
-base::Result<void> OutputStore::Keep(const JobId& job, const std::string& path,
-                                     std::uint64_t bytes) {
-  const std::string place = PathOf(job);
+base::Result<void> OutputStore::Keep(const JobId& job, const Made& file) {
+  const std::string place = PathOf(job, file.kind);
   const std::lock_guard lock(mutex_);
   std::error_code error;
   fs::create_directories(fs::path(place).parent_path(), error);
-  fs::rename(path, place, error);
-  if (error) return Fail(ErrorCode::kInternal, StrCat("moving ", path, ": ", error.message()));
+  fs::rename(file.path, place, error);
+  if (error) return Fail(ErrorCode::kInternal, StrCat("moving ", file.path, ": ", error.message()));
   // An attempt before may have left one.
   const auto before = std::ranges::find(kept_, place, &Kept::path);
   if (before != kept_.end()) {
     bytes_ -= before->bytes;
     kept_.erase(before);
   }
-  kept_.push_back({place, bytes});
+  kept_.push_back({place, file.bytes});
   return {};
 }
 

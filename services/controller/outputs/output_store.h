@@ -1,8 +1,8 @@
-// The timelines of jobs that are over, as files of a folder that is bounded: what was stored first
-// goes first. A controller without a data folder of its own has it (Kubernetes); it holds nothing
-// that a job's prediction needs.
+// Timelines and recordings of jobs that are over, as files of a folder that is bounded: what was
+// stored first goes first. A controller without a data folder of its own has it (Kubernetes); it
+// holds nothing that a job's prediction needs.
 //
-//   FOLDER/kept/NAMESPACE/NAME/UID.pftrace    of a job that is over
+//   FOLDER/kept/NAMESPACE/NAME/UID.pftrace    of a job that is over; UID.eidrec: its recording
 //   FOLDER/parts/N/                           what agents of a running job have sent
 //   FOLDER/copies/                            what another controller has sent, until it is passed
 //   on
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "services/base/error.h"
+#include "services/controller/outputs/part.h"
 
 namespace eidolon::controller::outputs {
 
@@ -32,14 +33,14 @@ class OutputStore {
     std::string folder;
     std::uint64_t bytes_max = 0;  // Of everything in it; the disk has some parts more.
   };
-  // Keeps the timelines that an earlier process has left, and nothing else.
+  // Keeps the files of jobs that an earlier process has left, and nothing else.
   explicit OutputStore(Options options);
 
   // One job may send so much, so that several fit.
   std::uint64_t job_bytes_max() const { return options_.bytes_max / 4; }
 
-  // The job's timeline.
-  std::optional<std::string> Find(const JobId& job) const;
+  // The job's timeline or recording.
+  std::optional<std::string> Find(const JobId& job, Kind kind) const;
   // Removes those of all jobs of this name.
   void Remove(const std::string& name_space, const std::string& name);
   // A file of its own to write to; who uses it removes it.
@@ -53,14 +54,19 @@ class OutputStore {
     std::uint64_t bytes = 0;
   };
 
-  std::string PathOf(const JobId& job) const;
+  std::string PathOf(const JobId& job, Kind kind) const;
   // For the parts of one run.
   std::string MakeFolder();
   // Counts what will be written. False: there is no room, whatever is removed.
   bool Reserve(std::uint64_t bytes);
   void Release(std::uint64_t bytes);
   // Moves a file whose bytes are reserved to its place.
-  base::Result<void> Keep(const JobId& job, const std::string& path, std::uint64_t bytes);
+  struct Made {
+    Kind kind = Kind::kTimeline;
+    std::string path;
+    std::uint64_t bytes = 0;
+  };
+  base::Result<void> Keep(const JobId& job, const Made& file);
   void FindKept();
 
   const Options options_;

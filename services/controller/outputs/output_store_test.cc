@@ -19,9 +19,9 @@ class OutputStoreTest : public ::testing::Test {
  protected:
   // A job of one server leaves a timeline of these bytes.
   static void Leave(OutputStore* store, const JobId& job, const std::string& bytes) {
-    RunOutputs run(store, job);
+    RunOutputs run(store, job, {.timeline = true, .recording = false});
     run.Add(0, {.kind = Kind::kTimeline, .data = bytes, .is_last = true, .error = {}});
-    const RunOutputs::Kept kept = run.Keep({0});
+    const RunOutputs::Kept kept = run.Keep({0}, "");
     ASSERT_EQ(kept.timeline_bytes, bytes.size()) << ::testing::PrintToString(kept.warnings);
   }
 
@@ -41,11 +41,29 @@ TEST_F(OutputStoreTest, FindsWhatAJobOfThisNameAndUidHasLeft) {
   OutputStore store(Options());
   Leave(&store, a_, "one");
 
-  EXPECT_EQ(Read(store.Find(a_)), "one");
-  EXPECT_FALSE(store.Find({"team", "a", "another"}));
-  EXPECT_FALSE(store.Find(b_));
+  EXPECT_EQ(Read(store.Find(a_, Kind::kTimeline)), "one");
+  EXPECT_FALSE(store.Find({"team", "a", "another"}, Kind::kTimeline));
+  EXPECT_FALSE(store.Find(b_, Kind::kTimeline));
   store.Remove("team", "a");
-  EXPECT_FALSE(store.Find(a_));
+  EXPECT_FALSE(store.Find(a_, Kind::kTimeline));
+}
+
+TEST_F(OutputStoreTest, TimelineAndRecordingOfAJobGoWithIt) {
+  OutputStore store(Options());
+  {
+    RunOutputs run(&store, a_, {.timeline = true, .recording = true});
+    for (const Kind kind : {Kind::kTimeline, Kind::kRecording}) {
+      run.Add(0, {.kind = kind, .data = "bytes", .is_last = true, .error = {}});
+    }
+    run.Keep({0}, "{}");
+  }
+  ASSERT_TRUE(store.Find(a_, Kind::kTimeline));
+  ASSERT_TRUE(store.Find(a_, Kind::kRecording));
+
+  store.Remove("team", "a");
+
+  EXPECT_FALSE(store.Find(a_, Kind::kTimeline));
+  EXPECT_FALSE(store.Find(a_, Kind::kRecording));
 }
 
 TEST_F(OutputStoreTest, TheOldestGoesWhenThereIsNoRoom) {
@@ -56,21 +74,22 @@ TEST_F(OutputStoreTest, TheOldestGoesWhenThereIsNoRoom) {
 
   Leave(&store, {"team", "e", "uid"}, std::string(50, 'e'));
 
-  EXPECT_FALSE(store.Find({"team", "a", "uid"}));
-  EXPECT_EQ(Read(store.Find({"team", "b", "uid"})), std::string(100, 'b'));
-  EXPECT_EQ(Read(store.Find({"team", "e", "uid"})), std::string(50, 'e'));
+  EXPECT_FALSE(store.Find({"team", "a", "uid"}, Kind::kTimeline));
+  EXPECT_EQ(Read(store.Find({"team", "b", "uid"}, Kind::kTimeline)), std::string(100, 'b'));
+  EXPECT_EQ(Read(store.Find({"team", "e", "uid"}, Kind::kTimeline)), std::string(50, 'e'));
 }
 
 TEST_F(OutputStoreTest, RunsUnderWayTakeRoomThatIsNotThere) {
   OutputStore store(Options());
   std::vector<std::unique_ptr<RunOutputs>> runs;
   for (int i = 0; i < 5; ++i) {
-    runs.push_back(std::make_unique<RunOutputs>(&store, JobId{"team", std::to_string(i), "uid"}));
+    runs.push_back(std::make_unique<RunOutputs>(&store, JobId{"team", std::to_string(i), "uid"},
+                                                RunOutputs::Wanted{.timeline = true}));
     runs.back()->Add(
         0, {.kind = Kind::kTimeline, .data = std::string(100, 'x'), .is_last = true, .error = {}});
   }
 
-  const RunOutputs::Kept kept = runs.back()->Keep({0});
+  const RunOutputs::Kept kept = runs.back()->Keep({0}, "");
 
   EXPECT_FALSE(kept.timeline_bytes);
   EXPECT_THAT(kept.warnings, ::testing::ElementsAre(::testing::HasSubstr("no room")));
@@ -90,7 +109,7 @@ TEST_F(OutputStoreTest, TheNextProcessKeepsWhatIsWholeAndNothingElse) {
 
   OutputStore store(Options());
 
-  EXPECT_EQ(Read(store.Find(a_)), "one");
+  EXPECT_EQ(Read(store.Find(a_, Kind::kTimeline)), "one");
   EXPECT_FALSE(std::filesystem::exists(unfinished));
 }
 

@@ -7,8 +7,9 @@
 namespace eidolon::controller::outputs {
 
 enum class Kind : std::uint8_t {
-  kTimeline,  // A trace in Perfetto's format: those of all servers behind each other are one.
-  kTraces,    // Of its ranks, in which the critical path is found.
+  kTimeline,   // A trace in Perfetto's format: those of all servers behind each other are one.
+  kTraces,     // Of its ranks, in which the critical path is found.
+  kRecording,  // Of its ranks: those of all servers behind each other are one (docs/recording.md).
 };
 
 struct Part {

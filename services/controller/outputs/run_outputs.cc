@@ -2,10 +2,12 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <system_error>
 
 #include "services/base/text.h"
 #include "services/controller/outputs/critical_path.h"
+#include "services/recording/recording_file.h"
 
 namespace eidolon::controller::outputs {
 
@@ -29,10 +31,28 @@ base::Result<void> Append(const std::string& source, const std::string& target) 
   return Fail(ErrorCode::kResourceExhausted, StrCat("cannot write ", target));
 }
 
+std::string_view NameOf(Kind kind) {
+  switch (kind) {
+    case Kind::kTimeline:
+      return "timeline";
+    case Kind::kTraces:
+      return "traces";
+    case Kind::kRecording:
+      return "recording";
+  }
+  return "";
+}
+
+std::string_view WayOut(Kind kind) {
+  return kind == Kind::kRecording
+             ? "let the program run fewer iterations (iterations.warmup and iterations.measure)"
+             : "show fewer ranks, iterations or operations by outputs.timeline";
+}
+
 }  // namespace
 
-RunOutputs::RunOutputs(OutputStore* store, JobId job)
-    : store_(*store), job_(std::move(job)), folder_(store->MakeFolder()) {}
+RunOutputs::RunOutputs(OutputStore* store, JobId job, Wanted wanted)
+    : store_(*store), job_(std::move(job)), wanted_(wanted), folder_(store->MakeFolder()) {}
 
 RunOutputs::~RunOutputs() {
   std::error_code ignored;
@@ -41,7 +61,7 @@ RunOutputs::~RunOutputs() {
 }
 
 std::string RunOutputs::PathOf(const FileName& name) const {
-  return StrCat(folder_, name.first == Kind::kTimeline ? "/timeline-" : "/traces-", name.second);
+  return StrCat(folder_, "/", NameOf(name.first), "-", name.second);
 }
 
 void RunOutputs::GiveUp(const FileName& name, File* file, std::string why) {
@@ -63,8 +83,7 @@ void RunOutputs::Add(std::uint32_t server, const Part& part) {
   if (bytes_ + bytes > store_.job_bytes_max()) {
     return GiveUp(name, &file,
                   StrCat("those of all servers have more than the ", store_.job_bytes_max(),
-                         " bytes that the controller keeps of one job; show fewer ranks, "
-                         "iterations or operations by outputs.timeline"));
+                         " bytes that the controller keeps of one job; ", WayOut(part.kind)));
   }
   if (!store_.Reserve(bytes)) {
     return GiveUp(name, &file, "other jobs send theirs, and the controller has no room for more");
@@ -78,21 +97,39 @@ void RunOutputs::Add(std::uint32_t server, const Part& part) {
   file.is_complete = part.is_last;
 }
 
-RunOutputs::Kept RunOutputs::Keep(const std::vector<std::uint32_t>& servers) {
+RunOutputs::Kept RunOutputs::Keep(const std::vector<std::uint32_t>& servers,
+                                  std::string_view recorded) {
   const std::lock_guard lock(mutex_);
   Kept kept;
-  const auto timeline = KeepTimeline(servers);
-  if (!timeline) {
-    kept.warnings.push_back("the timeline was not stored: " + timeline.error().message);
-    return kept;
-  }
-  kept.timeline_bytes = *timeline;
-  if (auto path = FindPath(servers)) {
-    kept.path = std::move(*path);
-  } else {
-    kept.warnings.push_back("the critical path was not found: " + path.error().message);
-  }
+  if (wanted_.timeline) KeepTimeline(servers, &kept);
+  if (wanted_.recording) KeepRecording(servers, recorded, &kept);
   return kept;
+}
+
+void RunOutputs::KeepTimeline(const std::vector<std::uint32_t>& servers, Kept* kept) {
+  const auto timeline = KeepWhole(Kind::kTimeline, servers, "");
+  if (!timeline) {
+    kept->warnings.push_back("the timeline was not stored: " + timeline.error().message);
+    return;
+  }
+  kept->timeline_bytes = *timeline;
+  if (auto path = FindPath(servers)) {
+    kept->path = std::move(*path);
+  } else {
+    kept->warnings.push_back("the critical path was not found: " + path.error().message);
+  }
+}
+
+void RunOutputs::KeepRecording(const std::vector<std::uint32_t>& servers, std::string_view recorded,
+                               Kept* kept) {
+  std::ostringstream head;
+  recording::WriteJob(recorded, &head);
+  const auto recording = KeepWhole(Kind::kRecording, servers, head.view());
+  if (recording) {
+    kept->recording_bytes = *recording;
+  } else {
+    kept->warnings.push_back("the recording was not stored: " + recording.error().message);
+  }
 }
 
 base::Result<void> RunOutputs::CheckAll(Kind kind,
@@ -108,12 +145,25 @@ base::Result<void> RunOutputs::CheckAll(Kind kind,
   return {};
 }
 
-base::Result<std::uint64_t> RunOutputs::KeepTimeline(const std::vector<std::uint32_t>& servers) {
-  if (auto all = CheckAll(Kind::kTimeline, servers); !all) return std::unexpected(all.error());
-  const std::string whole = PathOf({Kind::kTimeline, servers.front()});
-  std::uint64_t bytes = 0;
+base::Result<std::uint64_t> RunOutputs::KeepWhole(Kind kind,
+                                                  const std::vector<std::uint32_t>& servers,
+                                                  std::string_view head) {
+  if (auto all = CheckAll(kind, servers); !all) return std::unexpected(all.error());
+  std::string whole = PathOf({kind, servers.front()});
+  std::uint64_t bytes = head.size();
+  if (bytes > 0) {
+    if (!store_.Reserve(bytes)) {
+      return Fail(ErrorCode::kResourceExhausted, "the controller has no room for more");
+    }
+    bytes_ += bytes;
+    whole = StrCat(folder_, "/", NameOf(kind));
+    std::ofstream out(whole, std::ios::trunc | std::ios::binary);
+    out << head;
+    out.close();
+    if (!out) return Fail(ErrorCode::kResourceExhausted, StrCat("cannot write ", whole));
+  }
   for (const std::uint32_t server : servers) {
-    const FileName name(Kind::kTimeline, server);
+    const FileName name(kind, server);
     bytes += files_[name].bytes;
     if (PathOf(name) == whole) continue;
     if (auto done = Append(PathOf(name), whole); !done) return std::unexpected(done.error());
@@ -121,7 +171,9 @@ base::Result<std::uint64_t> RunOutputs::KeepTimeline(const std::vector<std::uint
     std::error_code ignored;
     fs::remove(PathOf(name), ignored);
   }
-  if (auto done = store_.Keep(job_, whole, bytes); !done) return std::unexpected(done.error());
+  if (auto done = store_.Keep(job_, {.kind = kind, .path = whole, .bytes = bytes}); !done) {
+    return std::unexpected(done.error());
+  }
   bytes_ -= bytes;  // They are the store's now.
   return bytes;
 }

@@ -1,5 +1,5 @@
-// What the agents of one run send of its timeline: parts come in, and become one file and the
-// critical path when the run is over.
+// What the agents of one run send of its timeline and its recording: parts come in, and become one
+// file of each and the critical path when the run is over.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,8 +21,12 @@ namespace eidolon::controller::outputs {
 // Thread safe; its lock is held while it writes. What is not kept goes with it.
 class RunOutputs {
  public:
+  struct Wanted {
+    bool timeline = false;
+    bool recording = false;
+  };
   // For a run that begins. The store must outlive it.
-  RunOutputs(OutputStore* store, JobId job);
+  RunOutputs(OutputStore* store, JobId job, Wanted wanted);
   ~RunOutputs();
   RunOutputs(const RunOutputs&) = delete;
   RunOutputs& operator=(const RunOutputs&) = delete;
@@ -33,10 +38,12 @@ class RunOutputs {
   struct Kept {
     std::optional<std::uint64_t> timeline_bytes;  // None: there is no timeline.
     std::optional<critical_path::Summary> path;
+    std::optional<std::uint64_t> recording_bytes;
     std::vector<std::string> warnings;  // What is not there, and why.
   };
-  // Call once, when no part comes any more. `servers`: those that have an agent.
-  Kept Keep(const std::vector<std::uint32_t>& servers);
+  // Call once, when no part comes any more. `servers`: those that have an agent. `recorded`: JSON
+  // that says what was run, for the recording.
+  Kept Keep(const std::vector<std::uint32_t>& servers, std::string_view recorded);
 
  private:
   struct File {
@@ -49,11 +56,17 @@ class RunOutputs {
   std::string PathOf(const FileName& name) const;
   void GiveUp(const FileName& name, File* file, std::string why);
   base::Result<void> CheckAll(Kind kind, const std::vector<std::uint32_t>& servers) const;
-  base::Result<std::uint64_t> KeepTimeline(const std::vector<std::uint32_t>& servers);
+  // The servers' files behind each other, after `head`; its bytes.
+  base::Result<std::uint64_t> KeepWhole(Kind kind, const std::vector<std::uint32_t>& servers,
+                                        std::string_view head);
+  void KeepTimeline(const std::vector<std::uint32_t>& servers, Kept* kept);
+  void KeepRecording(const std::vector<std::uint32_t>& servers, std::string_view recorded,
+                     Kept* kept);
   base::Result<critical_path::Summary> FindPath(const std::vector<std::uint32_t>& servers) const;
 
   OutputStore& store_;
   const JobId job_;
+  const Wanted wanted_;
   const std::string folder_;
   std::mutex mutex_;  // Guards what follows.
   std::map<FileName, File> files_;

@@ -36,8 +36,8 @@ constexpr std::int64_t kGivenBackSeconds = 60;
 // After which a network service of its own that was refused is tried again.
 constexpr std::int64_t kRefusedSeconds = 10;
 constexpr std::size_t kRunWarningsMax = 32;  // The API server takes 64 in all.
-constexpr const char* kRunParts[] = {"progress", "prediction", "simulation", "startTime",
-                                     "timeline"};
+constexpr const char* kRunParts[] = {"progress",  "prediction", "simulation",
+                                     "startTime", "timeline",   "recording"};
 
 class JobReconciler {
  public:

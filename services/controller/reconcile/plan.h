@@ -57,7 +57,7 @@ struct RunFacts {
   std::vector<folding::Dimension> ranks_differ_by;  // Of a folded job that is judged so.
   std::vector<std::string> warnings;                // About what it has measured; with the verdict.
   // Parts of the status, as job::ToJson gives them: progress, prediction, simulation, startTime;
-  // and timeline: how large it is, and which controller has it.
+  // and timeline and recording: how large they are, and which controller has them.
   nlohmann::json parts = nlohmann::json::object();
 };
 

@@ -1,11 +1,17 @@
-// A timeline on Kubernetes, from the agents that send it to who asks for it by REST.
+// Timelines and recordings on Kubernetes, from the agents that send them to who asks for them by
+// REST.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <httplib.h>
 
+#include <cstddef>
+#include <fstream>
+#include <iterator>
 #include <memory>
+#include <span>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "services/controller/kube_host/controller_fixture_test.h"
@@ -13,11 +19,21 @@
 #include "services/controller/kube_host/kube_authorizer.h"
 #include "services/controller/rest/rest_server.h"
 #include "services/critical_path/trace_file.h"
+#include "services/recording/recording_file.h"
+#include "services/ring/server_page.h"
 
 namespace eidolon::controller::kube_host {
 namespace {
 
-constexpr char kTimeline[] = "/api/v1/namespaces/team/simulationjobs/train/timeline";
+constexpr char kFiles[] = "/api/v1/namespaces/team/simulationjobs/train/";
+
+// A controller of the installation that has its REST on this port of 127.0.0.1.
+void AddPeer(FakeCluster* cluster, int port) {
+  cluster->Put(kube::kEndpointSlices, {"eidolon", StrCat("peer-", port)},
+               {{"metadata", {{"labels", {{"kubernetes.io/service-name", "controllers"}}}}},
+                {"ports", {{{"name", "http"}, {"port", port}}}},
+                {"endpoints", {{{"addresses", {"127.0.0.1"}}}}}});
+}
 
 std::string Trace(std::int32_t rank) {
   critical_path::RankTrace trace;
@@ -38,12 +54,14 @@ class Face {
       : client_({.url = cluster->url(), .ca_file = {}, .token_file = {}}, clock_),
         reviews_(&client_, clock_),
         metrics_(&registry_),
+        peers_(&client_, {"eidolon", "controllers"}),
         api_("", {.clock = clock_,
                   .client = client_,
                   .metrics = metrics_,
                   .metrics_text = [] { return ""; },
                   .outputs = *outputs,
-                  .rest_address = address}),
+                  .rest_address = address,
+                  .peers = peers_}),
         authorizer_(&reviews_),
         server_(
             std::move(*rest::RestServer::Start({.address = "127.0.0.1:0"}, &api_, &authorizer_))) {
@@ -57,11 +75,12 @@ class Face {
   }
 
   std::string address() const { return server_->address(); }
-  httplib::Result Get(const std::string& token = "ann") {
+  int port() const { return std::stoi(address().substr(address().rfind(':') + 1)); }
+  httplib::Result Get(const std::string& token = "ann", const std::string& what = "timeline") {
     httplib::Client http("http://" + address());
     http.set_read_timeout(20);
     http.set_bearer_token_auth(token.c_str());
-    return http.Get(kTimeline);
+    return http.Get((kFiles + what).c_str());
   }
 
  private:
@@ -70,6 +89,7 @@ class Face {
   kube::Reviews reviews_;
   prometheus::Registry registry_;
   metrics::Metrics metrics_;
+  const Peers peers_;
   KubeApi api_;
   KubeAuthorizer authorizer_;
   std::unique_ptr<rest::RestServer> server_;
@@ -128,6 +148,7 @@ TEST_F(TimelineTest, IsThatOfAllServersAndAnyControllerGivesIt) {
   // Another controller fetches it, as who asked, where the status says.
   cluster_.Put(kube::kSimulationJobs, kJob,
                {{"status", {{"timeline", {{"controller", leader.address()}}}}}});
+  AddPeer(&cluster_, leader.port());
   const testing::TemporaryDirectory folder;
   outputs::OutputStore none({.folder = folder.path(), .bytes_max = 40'000});
   Face other(&cluster_, &none, "10.0.0.2:8080");
@@ -166,17 +187,125 @@ TEST_F(TimelineTest, GoesWithItsJobAndWithItsController) {
 
   const auto forgotten = Face(&cluster_, &none, "10.0.0.1:8080").Get();
   // Nobody listens there.
+  AddPeer(&cluster_, 9);
   cluster_.Put(kube::kSimulationJobs, kJob,
                {{"status", {{"timeline", {{"controller", "127.0.0.1:9"}}}}}});
   const auto gone = Face(&cluster_, &none, "10.0.0.2:8080").Get();
-  ASSERT_TRUE(process.outputs.Find(id));
+  ASSERT_TRUE(process.outputs.Find(id, outputs::Kind::kTimeline));
   cluster_.Remove(kube::kSimulationJobs, kJob);
 
   EXPECT_EQ(forgotten->status, 404);
   EXPECT_THAT(forgotten->body, HasSubstr("as long as its pod lives"));
   EXPECT_EQ(gone->status, 503);
   EXPECT_THAT(gone->body, HasSubstr("which does not answer"));
-  EXPECT_TRUE(Eventually([&] { return !process.outputs.Find(id); }));
+  EXPECT_TRUE(Eventually([&] { return !process.outputs.Find(id, outputs::Kind::kTimeline); }));
+}
+
+// Who may write a status may name any address there.
+TEST_F(TimelineTest, NobodyButAControllerOfTheInstallationIsSentAToken) {
+  Process process(cluster_);
+  const auto assignments = Begin(&process);
+  for (const auto& assignment : assignments) Send(&process, *assignment);
+  RunToTheEnd(&process, assignments);
+  ASSERT_TRUE(Eventually([&] { return Phase() == "Complete"; })) << Status().dump(1);
+  httplib::Server foreign;
+  std::string seen = "nothing";
+  foreign.Get(".*", [&](const httplib::Request& request, httplib::Response&) {
+    seen = request.get_header_value("Authorization");
+  });
+  const int port = foreign.bind_to_any_port("127.0.0.1");
+  std::thread serving([&] { foreign.listen_after_bind(); });
+  cluster_.Put(kube::kSimulationJobs, kJob,
+               {{"status", {{"timeline", {{"controller", StrCat("127.0.0.1:", port)}}}}}});
+  const testing::TemporaryDirectory folder;
+  outputs::OutputStore none({.folder = folder.path(), .bytes_max = 40'000});
+  Face face(&cluster_, &none, "10.0.0.2:8080");
+  AddPeer(&cluster_, face.port());
+
+  const auto refused = face.Get();
+
+  foreign.stop();
+  serving.join();
+  EXPECT_EQ(refused->status, 404);
+  EXPECT_THAT(refused->body, HasSubstr("is not there any more"));
+  EXPECT_EQ(seen, "nothing");
+}
+
+class RecordingTest : public TimelineTest {
+ protected:
+  RecordingTest() {
+    cluster_.Put(kube::kSimulationJobs, kJob,
+                 {{"spec",
+                   {{"outputs", {{"timeline", nullptr}, {"recording", true}}},
+                    {"env",
+                     {{{"name", "TOKEN"}, {"value", "secret"}},
+                      {{"name", "NCCL_ALGO"}, {"value", "Ring"}}}}}}});
+  }
+
+  // As an agent writes it.
+  std::string RankBlock(std::int32_t rank) const {
+    const std::string part = folder_ / "part", file = folder_ / "rank";
+    std::ofstream(part) << "entries";
+    recording::RankPart made{.header = {}, .path = part};
+    made.header.ring_version = ring::kVersion;
+    made.header.rank = rank;
+    EXPECT_TRUE(recording::WriteRanks({made}, file));
+    std::ifstream in(file, std::ios::binary);
+    return std::string((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  }
+
+  testing::TemporaryDirectory folder_;
+};
+
+TEST_F(RecordingTest, SaysWhatWasRunAndPredictedAndHasTheRanksOfAllServers) {
+  Process process(cluster_);
+  Face face(&cluster_, &process.outputs, "10.0.0.1:8080");
+  const auto assignments = Begin(&process);
+  EXPECT_EQ(face.Get("ann", "recording")->status, 409);
+  EXPECT_EQ(face.Get("ann", "timeline")->status, 404);
+  for (const auto& assignment : assignments) {
+    const auto rank = static_cast<std::int32_t>(assignment->agent.server);
+    process.controller.agents().OnOutput(
+        assignment->agent,
+        {.kind = outputs::Kind::kRecording, .data = RankBlock(rank), .is_last = true, .error = {}});
+  }
+
+  RunToTheEnd(&process, assignments);
+  ASSERT_TRUE(Eventually([&] { return Phase() == "Complete"; })) << Status().dump(1);
+
+  const json status = Status();
+  EXPECT_FALSE(status.contains("warnings")) << status["warnings"];
+  const auto given = face.Get("ann", "recording");
+  ASSERT_EQ(given->status, 200) << given->body;
+  EXPECT_EQ(status["recording"],
+            json({{"bytes", given->body.size()}, {"controller", "10.0.0.1:8080"}}));
+  const auto recording = recording::RecordingFile::Read(std::as_bytes(std::span(given->body)));
+  ASSERT_TRUE(recording) << recording.error().message;
+  EXPECT_EQ(recording->ranks().size(), 2u);
+  const json head = json::parse(recording->job());
+  EXPECT_EQ(head["job"]["spec"]["env"], json::array({{{"name", "NCCL_ALGO"}, {"value", "Ring"}}}));
+  EXPECT_EQ(head["job"]["spec"]["cluster"], status["cluster"]);
+  EXPECT_EQ(head["status"]["prediction"]["iterationPicoseconds"],
+            status["prediction"]["iterationPicoseconds"]);
+}
+
+TEST_F(RecordingTest, WhatAnAgentCouldNotKeepIsAWarningAndAnAnswer) {
+  Process process(cluster_);
+  Face face(&cluster_, &process.outputs, "10.0.0.1:8080");
+  const auto assignments = Begin(&process);
+  for (const auto& assignment : assignments) {
+    process.controller.agents().OnOutput(assignment->agent, {.kind = outputs::Kind::kRecording,
+                                                             .data = {},
+                                                             .is_last = true,
+                                                             .error = "it does not fit"});
+  }
+
+  RunToTheEnd(&process, assignments);
+  ASSERT_TRUE(Eventually([&] { return Phase() == "Complete"; })) << Status().dump(1);
+
+  const auto refused = face.Get("ann", "recording");
+  EXPECT_EQ(refused->status, 404);
+  EXPECT_THAT(refused->body, HasSubstr("server 0: it does not fit"));
 }
 
 }  // namespace

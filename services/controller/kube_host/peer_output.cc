@@ -1,4 +1,4 @@
-#include "services/controller/kube_host/peer_timeline.h"
+#include "services/controller/kube_host/peer_output.h"
 
 #include <httplib.h>
 
@@ -15,6 +15,7 @@ namespace eidolon::controller::kube_host {
 
 using base::ErrorCode;
 using base::StrCat;
+using nlohmann::json;
 using rest::ApiError;
 using rest::ApiResult;
 
@@ -24,10 +25,16 @@ namespace {
 constexpr int kConnectSeconds = 3;
 constexpr int kReadSeconds = 60;
 constexpr std::size_t kProblemBytesMax = 4096;
+constexpr char kPortName[] = "http";  // Of the Service's ports.
+
+std::string HostAndPort(const std::string& ip, int port) {
+  const bool is_v6 = ip.find(':') != std::string::npos;
+  return is_v6 ? StrCat("[", ip, "]:", port) : StrCat(ip, ":", port);
+}
 
 // What a problem document says.
 std::string DetailOf(const std::string& problem, int status) {
-  const auto document = nlohmann::json::parse(problem, nullptr, /*allow_exceptions=*/false);
+  const auto document = json::parse(problem, nullptr, /*allow_exceptions=*/false);
   if (document.is_object() && document.contains("detail") && document["detail"].is_string()) {
     return document["detail"];
   }
@@ -36,17 +43,35 @@ std::string DetailOf(const std::string& problem, int status) {
 
 }  // namespace
 
-ApiResult<rest::Output> FetchTimeline(const Peer& peer, const rest::ObjectName& job,
-                                      outputs::OutputStore* store) {
+kube::Answer<bool> Peers::Has(const std::string& address) const {
+  if (service_.name.empty()) return false;
+  const auto slices = client_.List(kube::kEndpointSlices, service_.name_space,
+                                   StrCat("kubernetes.io/service-name=", service_.name));
+  if (!slices) return std::unexpected(slices.error());
+  for (const json& slice : slices->items) {
+    for (const json& port : slice.value("ports", json::array())) {
+      if (port.value("name", "") != kPortName) continue;
+      for (const json& endpoint : slice.value("endpoints", json::array())) {
+        for (const json& ip : endpoint.value("addresses", json::array())) {
+          if (address == HostAndPort(ip, port.value("port", 0))) return true;
+        }
+      }
+    }
+  }
+  return false;
+}
+
+ApiResult<rest::Output> FetchOutput(const PeerFile& wanted, const rest::ObjectName& job,
+                                    outputs::OutputStore* store) {
   auto copy = store->MakeCopy();
   if (!copy) return std::unexpected(ApiError{copy.error().code, copy.error().message, {}});
   std::ofstream file(*copy, std::ios::trunc | std::ios::binary);
-  httplib::Client client("http://" + peer.controller);
+  httplib::Client client("http://" + wanted.controller);
   client.set_connection_timeout(kConnectSeconds);
   client.set_read_timeout(kReadSeconds);
-  client.set_bearer_token_auth(peer.token.c_str());
+  client.set_bearer_token_auth(wanted.token.c_str());
   const std::string path =
-      StrCat("/api/v1/namespaces/", job.name_space, "/simulationjobs/", job.name, "/timeline");
+      StrCat("/api/v1/namespaces/", job.name_space, "/simulationjobs/", job.name, "/", wanted.what);
   int status = 0;
   std::uint64_t bytes = 0;
   std::string problem;
@@ -69,12 +94,12 @@ ApiResult<rest::Output> FetchTimeline(const Peer& peer, const rest::ObjectName& 
   if (got && status == 200 && file) return rest::Output{.path = *copy, .is_copy = true};
   std::error_code ignored;
   std::filesystem::remove(*copy, ignored);
-  const std::string what =
-      StrCat("the timeline of '", job.name, "' is with the controller at ", peer.controller);
+  const std::string what = StrCat("the ", wanted.what, " of '", job.name,
+                                  "' is with the controller at ", wanted.controller);
   if (status == 0) {
     return std::unexpected(
         ApiError{ErrorCode::kUnavailable,
-                 StrCat(what, ", which does not answer; with its pod its timelines go"),
+                 StrCat(what, ", which does not answer; what it keeps goes with its pod"),
                  {}});
   }
   if (status != 200) {
