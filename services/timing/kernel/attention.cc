@@ -192,16 +192,28 @@ std::optional<Demand> FlashPointwise(const Launch& l) {
   return demand;
 }
 
-std::optional<Demand> MemoryEfficientForward(const Launch& l) {
-  const auto shape = EfficientShape(l, false);
+namespace {
+
+// fmha_cutlassF_f32_aligned_64x64_rf_sm80: the type is in the name.
+std::optional<Demand> MemoryEfficient(const Launch& l, Family family) {
+  const auto shape = EfficientShape(l, family == Family::kAttentionBackward);
   if (!shape) return std::nullopt;
-  return Attention(Family::kAttentionForward, *shape, false, Evidence::kParameters);
+  Demand demand = Attention(family, *shape, false, Evidence::kParameters);
+  if (l.name.Has("_f32_")) {
+    demand.type = "fp32";
+    demand.bytes *= 2;
+  }
+  return demand;
+}
+
+}  // namespace
+
+std::optional<Demand> MemoryEfficientForward(const Launch& l) {
+  return MemoryEfficient(l, Family::kAttentionForward);
 }
 
 std::optional<Demand> MemoryEfficientBackward(const Launch& l) {
-  const auto shape = EfficientShape(l, true);
-  if (!shape) return std::nullopt;
-  return Attention(Family::kAttentionBackward, *shape, false, Evidence::kParameters);
+  return MemoryEfficient(l, Family::kAttentionBackward);
 }
 
 // cutlass::Kernel*<...Gemm...>(Params), cutlass::device_kernel<GemmUniversal...>: the problem's m,

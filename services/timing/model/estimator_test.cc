@@ -295,8 +295,8 @@ TEST(EstimatorTest, ConvolutionGraphs) {
 }
 
 TEST(EstimatorTest, ConvolutionsOfChannelsFirstRewriteTheirTensors) {
-  // 192 to 96 channels over 4 x 256 x 256, windows of 3 x 3. Published of an older cuDNN: 93, 50 and
-  // 3 us of layout changes in 468 us; 9.19's kernels are some 13 % faster (H100, e2e/measured).
+  // 192 to 96 channels over 4 x 256 x 256, windows of 3 x 3. Published of an older cuDNN: 93, 50
+  // and 3 us of layout changes in 468 us; 9.19's kernels are some 13 % faster (H100, e2e/measured).
   const auto seconds = [](bool channels_last) {
     kernel::DnnGraph graph;
     // In three dimensions, where the GEMM is the same kernel for both.
