@@ -227,8 +227,10 @@ std::optional<Demand> NormMoments(const Launch& l) {
   // loads, and of what all threads of a block add up in the end: group norms of 2 x 320 x 128 x 128
   // on H100, 64 blocks of 320 steps in 136 us and two waves of 32 steps in 37 (e2e/measured).
   constexpr double kClocksOfMoment = 160, kClocksOfGradient = 250, kClocksOfSums = 2000;
-  const double steps =
-      std::ceil(width / std::max(1.0, static_cast<double>(l.launch.block.Count())));
+  // RowwiseMomentsContiguous*<4, ...>, of newer versions, loads as many elements at once.
+  const double together = l.name.Has("Contiguous") ? 4 : 1;
+  const double lanes = static_cast<double>(l.launch.block.Count());
+  const double steps = std::ceil(width / std::max(1.0, together * lanes));
   demand.cold_loads = steps;
   demand.dependent_clocks =
       steps * (gradients ? kClocksOfGradient : kClocksOfMoment) + (gradients ? kClocksOfSums : 0);

@@ -100,9 +100,10 @@ double FewFiltersSeconds(const GpuModel& gpu, const Convolution& roles, const Pr
          waves * (kTileSeconds + 2 * kRows * kColumns * product.summed / (rate * kShare));
 }
 
-// Windows that cuDNN's kernels of sm_90 do not take: strides of patches, and more than 32 places.
+// Windows that cuDNN's kernels of sm_90 do not take: strides of patches, and large ones
+// (27 places go to them, 49 do not).
 constexpr double kPatchStride = 8;
-constexpr double kLargeWindow = 32;
+constexpr double kLargeWindow = 36;
 
 bool IsOfPatches(const Convolution& roles) { return roles.stride_max() >= kPatchStride; }
 
