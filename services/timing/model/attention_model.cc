@@ -52,9 +52,11 @@ const AttentionCurve& Nearest(const std::string& implementation, double head_siz
 }
 
 // Backward over forward rate: FlashAttention-3 paper, figures of the backward pass on H100; of
-// cuDNN 9.19, four attentions measured on one (0.81 to 0.96, e2e/measured).
-double BackwardShare(AttentionLibrary library) {
-  return library == AttentionLibrary::kCudnn ? 0.9 : 0.85;
+// cuDNN 9.19's own kernels, attention of 4096 and 16384 tokens measured on one (e2e/measured/h100).
+double BackwardShare(AttentionLibrary library, double head) {
+  constexpr double kNarrowHead = 64;
+  if (library != AttentionLibrary::kCudnn) return 0.85;
+  return head <= kNarrowHead ? 1.0 : 0.87;
 }
 
 // FlashAttention-2 was made for Ampere, where it reaches 225 of 312 TFLOP/s (FlashAttention-2
@@ -62,6 +64,13 @@ double BackwardShare(AttentionLibrary library) {
 double ArchitectureGain(const gpu_model::GpuModel& gpu, AttentionLibrary library) {
   if (gpu.compute_major >= 9) return 1;
   return library == AttentionLibrary::kCudnn ? 1.1 : 1.75;
+}
+
+// Of FlashAttention 2's rate: CUTLASS's kernels of Ampere, attention of 2048 tokens on H100
+// (e2e/measured/h100; other lengths are tests).
+double MemoryEfficientShare(double head_size, bool backward) {
+  constexpr double kNarrowHead = 64, kNarrow = 0.42, kWide = 0.5, kBackward = 0.93;
+  return (head_size <= kNarrowHead ? kNarrow : kWide) * (backward ? kBackward : 1);
 }
 
 double RoundedUp(double size, double step) { return std::ceil(size / step) * step; }
@@ -121,8 +130,10 @@ Prediction PredictAttention(const gpu_model::GpuModel& gpu, const kernel::Demand
   const AttentionCurve& curve = Nearest(table, head, demand.causal);
   double rate = curve.Rate(demand.key_length) * Rate(gpu, "bf16") / kReferenceRate *
                 ArchitectureGain(gpu, library);
-  if (backward) rate *= BackwardShare(library);
-  if (library == AttentionLibrary::kMemoryEfficient) rate *= 0.6;  // CUTLASS kernels of Ampere.
+  if (backward) rate *= BackwardShare(library, head);
+  if (library == AttentionLibrary::kMemoryEfficient) {
+    rate *= MemoryEfficientShare(demand.head_size, backward);
+  }
   double flops = demand.flops * head / demand.head_size;
   if (demand.causal)
     flops *= demand.key_length >= demand.query_length

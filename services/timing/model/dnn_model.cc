@@ -165,6 +165,17 @@ DnnPrediction Norm(const gpu_model::GpuModel& gpu, const DnnGraph& graph, const 
   return result;
 }
 
+// The kernels around cuDNN's backward pass: one reads the output and its gradient and clears what
+// the queries' gradients are added up in, one reads that and writes them in 16 bits; at 2.8 and 2.5
+// TB/s on H100 (e2e/measured/h100/attention.jsonl.gz).
+double AroundBackwardSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& demand) {
+  constexpr double kDotBytes = 8, kDotEfficiency = 0.93;
+  constexpr double kConvertBytes = 6, kConvertEfficiency = 0.84;
+  const double elements = demand.batch_heads * demand.query_length * demand.head_size;
+  return 2 * gpu.kernel_floor.Seconds() + MemorySeconds(gpu, kDotBytes * elements, kDotEfficiency) +
+         MemorySeconds(gpu, kConvertBytes * elements, kConvertEfficiency);
+}
+
 // A mask or bias that is added to the scores: a tensor of queries by keys among what pointwise
 // operations read, or what the single operation reads beside queries, keys and values.
 bool AddsToScores(const DnnGraph& graph, const kernel::Demand& attention) {
@@ -217,6 +228,9 @@ DnnPrediction PredictDnn(const gpu_model::GpuModel& gpu, const DnnGraph& graph) 
     if (AddsToScores(graph, *attention)) {
       result.prediction.seconds *= MaskFactor(*attention);
       result.prediction.relative_error += 0.1;
+    }
+    if (attention->family == Family::kAttentionBackward) {
+      result.prediction.seconds += AroundBackwardSeconds(gpu, *attention);
     }
     result.prediction.seconds += DropoutSeconds(gpu, graph, *attention);
     return result;
