@@ -251,7 +251,8 @@ def brief(errors):
     if not errors:
         return "0 | | | "
     absolute = list(map(abs, errors))
-    return f"{len(errors)} | {statistics.mean(absolute):.1%} | {statistics.median(absolute):.1%} | {statistics.mean(errors):+.1%}"
+    spread = f"{statistics.mean(absolute):.1%} | {statistics.median(absolute):.1%}"
+    return f"{len(errors)} | {spread} | {statistics.mean(errors):+.1%}"
 
 
 def picture_table(folder):

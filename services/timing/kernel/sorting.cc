@@ -289,12 +289,12 @@ double LargestMeeting(double bins) {
 
 // kernelHistogram1D<out, in, index, .., .., .., memory, ...>(counts, TensorInfo, in, index bins,
 // min, max, index items, ...). In shared memory (0) lanes that meet in a bin take turns: clocks of
-// a multiprocessor for a warp's elements and for each turn, of 4 M elements in 16 and 256 bins on
-// H100 (e2e/measured/h100/scattered.jsonl.gz). Bins beyond what shared memory holds are counted in
-// L2, an element at a time, 69 G/s of them.
+// a multiprocessor for a warp's elements and for each that waits, of 4 M elements in 16 and 256
+// bins on H100 (e2e/measured/h100/scattered.jsonl.gz). Bins beyond what shared memory holds are
+// counted in L2, an element at a time, 69 G/s of them.
 std::optional<Demand> Histogram(const Launch& l) {
   constexpr double kLanes = 32, kIntegerLanes = 64, kFarSectors = 1.7;
-  constexpr double kClocks = 39, kClocksOfTurn = 18.5, kWideClocks = 53, kWideClocksOfTurn = 28.5;
+  constexpr double kClocks = 39, kClocksOfStep = 18.5, kWideClocks = 53, kWideClocksOfStep = 28.5;
   const auto items = l.Size(6);
   const auto bins = l.Size(3);
   if (!items) return std::nullopt;
@@ -304,9 +304,9 @@ std::optional<Demand> Histogram(const Launch& l) {
     return demand;
   }
   const bool wide = ElementBytes(l.Template(0)).value_or(4) > 4;
-  const double turns = LargestMeeting(*bins) * (wide ? kWideClocksOfTurn : kClocksOfTurn);
+  const double waiting = LargestMeeting(*bins) * (wide ? kWideClocksOfStep : kClocksOfStep);
   demand.address_operations =
-      *items / kLanes * std::max(wide ? kWideClocks : kClocks, turns) * kIntegerLanes;
+      *items / kLanes * std::max(wide ? kWideClocks : kClocks, waiting) * kIntegerLanes;
   return demand;
 }
 

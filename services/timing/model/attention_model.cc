@@ -75,7 +75,7 @@ double MemoryEfficientShare(double head_size, bool backward) {
 
 double RoundedUp(double size, double step) { return std::ceil(size / step) * step; }
 
-// CUTLASS's kernels of single precision (fmha_cutlassF_f32, three products of TF32 each): tiles of
+// CUTLASS's kernels of single precision (fmha_cutlassF_f32, three GEMMs in TF32 each): tiles of
 // 64 queries by 64 keys, heads of 64 or whole multiples of 128. Shares of the FP32 rate: of six
 // attentions on H100, the others tests (e2e/measured/h100/convolutions.jsonl.gz).
 double SinglePrecisionSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& demand,

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "services/timing/kernel/element_type.h"
+#include "services/timing/model/convolution_tiles.h"
 #include "services/timing/model/dnn_tensors.h"
 #include "services/timing/model/memory_model.h"
 
@@ -49,7 +50,8 @@ double LayoutSeconds(const GpuModel& gpu, const Convolution& roles) {
   for (const DnnTensor* tensor : {roles.image, roles.filter, roles.response}) {
     const double vector = kVectorBytes / kernel::CudaTypeBytes(tensor->type);
     const double padded = std::ceil(Dim(*tensor, 1) / vector) * vector;
-    if (IsChannelsFirst(*tensor)) seconds += RewriteSeconds(gpu, *tensor);
+    const bool done = tensor == roles.response && WritesChannelsFirst(roles);
+    if (IsChannelsFirst(*tensor) && !done) seconds += RewriteSeconds(gpu, *tensor);
     if (padded > Dim(*tensor, 1) && Dim(*tensor, 1) > 1) {
       seconds += PadSeconds(gpu, *tensor, padded);
     }

@@ -86,9 +86,10 @@ double UnalignedSeconds(const gpu_model::GpuModel& gpu, const Convolution& roles
   const double row = RowOf(roles);
   if (!roles.is_channels_first() || std::fmod(row, kAligned) == 0) return 0;
   const double per_clock = std::fmod(row, 2) == 0 ? kEvenFlopsPerClock : kOddFlopsPerClock;
-  const double products = Dim(*roles.response, 0) * RoundUp(row, kTile) *
-                          RoundUp(roles.filters(), kTile) * roles.channels();
-  return 2 * products / (per_clock * gpu.multiprocessors * static_cast<double>(gpu.boost_clock_hz));
+  const double multiplications = Dim(*roles.response, 0) * RoundUp(row, kTile) *
+                                 RoundUp(roles.filters(), kTile) * roles.channels();
+  return 2 * multiplications /
+         (per_clock * gpu.multiprocessors * static_cast<double>(gpu.boost_clock_hz));
 }
 
 double ShareOfGemm(const DnnOperation& op, const Convolution& roles) {

@@ -44,12 +44,12 @@ double Convolution::stride_max() const {
   return static_cast<double>(most);
 }
 
-double Convolution::stride_product() const {
-  double product = 1;
+double Convolution::stride_places() const {
+  double places = 1;
   for (const std::int64_t stride : operation->strides) {
-    product *= static_cast<double>(std::max<std::int64_t>(stride, 1));
+    places *= static_cast<double>(std::max<std::int64_t>(stride, 1));
   }
-  return product;
+  return places;
 }
 
 bool Convolution::is_channels_first() const { return IsChannelsFirst(*image); }

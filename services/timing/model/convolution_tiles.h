@@ -16,6 +16,9 @@ double PointsSeconds(const gpu_model::GpuModel& gpu, const Convolution& roles);
 // Of one group, in single precision without tensor cores.
 double PlainSeconds(const gpu_model::GpuModel& gpu, const Convolution& roles);
 
+// Whether the kernel writes its result with channels first itself: those of sm_80 in TF32.
+bool WritesChannelsFirst(const Convolution& roles);
+
 // Whether cuDNN takes kernels without tensor cores though TF32 is allowed.
 bool IsPlainAnyway(const Convolution& roles);
 
