@@ -296,6 +296,8 @@ cudnnStatus_t GetAttribute(const cudnnBackendDescriptor_t descriptor,
   if (count != nullptr) *count = attribute->count();
   if (requested <= 0 || elements == nullptr) return CUDNN_STATUS_SUCCESS;
   if (type == CUDNN_TYPE_BACKEND_DESCRIPTOR) {
+    // As many as were asked for: cudnn-frontend takes the count for those that it got.
+    if (count != nullptr) *count = std::min(requested, attribute->count());
     return FillDescriptors(*attribute, requested, elements);
   }
   const std::size_t wanted = static_cast<std::size_t>(requested) * ElementBytes(type);

@@ -155,6 +155,11 @@ class CudnnTest : public ::testing::Test {
                                     CUDNN_TYPE_BACKEND_DESCRIPTOR, offered, &count,
                                     configurations.data()),
               CUDNN_STATUS_SUCCESS);
+    Handle first = Make(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+    EXPECT_EQ(backend::GetAttribute(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                    CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count, &first),
+              CUDNN_STATUS_SUCCESS);
+    EXPECT_EQ(count, 1);  // As many as were asked for.
     Handle plan = Make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
     Link(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configurations[chosen]);
     Finish(plan);
