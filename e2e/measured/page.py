@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import math
 import re
 import statistics
 
@@ -151,10 +152,10 @@ def operator_table(folder):
         yield f"| {name} | {us:.1f} | {guess:.1f} | {guess / us - 1:+.1%} |"
 
 
-def kernel_table(folder):
-    predicted = load(folder, "predicted/kernels.json")
+def kernel_table(folder, part="kernels"):
+    predicted = load(folder, f"predicted/{part}.json")
     groups = {}
-    with gzip.open(folder / "kernels.jsonl.gz", "rt") as file:
+    with gzip.open(folder / f"{part}.jsonl.gz", "rt") as file:
         for row in map(json.loads, file):
             name, ns = name_of(row), sum_of(row)
             if ns < LONG_US * 1e3 or not predicted.get(name):
@@ -194,6 +195,75 @@ def scattered_table(folder):
             mean = f"{statistics.mean(map(abs, errors)):.1%} | {statistics.mean(errors):+.1%}" if errors else " | "
             cells.append(f"{len(errors or ())} | {mean}")
         yield f"| {op} | {cells[0]} | {cells[1]} |"
+
+
+def convolution_rows(folder):
+    """Rows of convolutions.py with their errors: each layer's place among the layers, too."""
+    predicted, place, last = load(folder, "predicted/convolutions.json"), -1, None
+    with gzip.open(folder / "convolutions.jsonl.gz", "rt") as file:
+        for row in map(json.loads, file):
+            layer = {key: value for key, value in row.items() if key not in ("pass", "us", "kernels")}
+            place, last = place + (row["op"] == "convolution" and layer != last), layer
+            guess = predicted.get(description_of(row))
+            if guess and "failed" not in row and all("failed" not in kernel for kernel in row["kernels"]):
+                yield row, place, guess * 1e3 / sum_in(row, "ns") - 1
+
+
+def arithmetic_of(row):
+    """What a convolution multiplies: 16 bits, TF32 or single precision."""
+    if row["dtype"] != "float32":
+        return "16 bits"
+    return "TF32" if row["tf32"] else "FP32"
+
+
+def kinds_of(row):
+    """What sets a layer apart, most special first."""
+    window = math.prod(row["kernel"])
+    yield "all"
+    yield f"{row['pass']}, {arithmetic_of(row)}"
+    kinds = {
+        "a filter for each channel": row["groups"] > 1,
+        "transposed": row["transposed"],
+        "windows of more than 27 places": window > 27,
+        "one place": window == 1,
+        "three or four channels or filters": min(row["c"], row["k"]) < 8,
+    }
+    yield next((kind for kind, found in kinds.items() if found), f"other windows in {row['dims']}-D")
+    yield "channels last" if row["channels_last"] else "channels first"
+
+
+def convolution_table(folder):
+    groups = {}
+    for row, place, error in convolution_rows(folder):
+        if row["op"] == "convolution":
+            for kind in kinds_of(row):
+                groups.setdefault(kind, ([], []))[place % 2].append(error)
+    yield (
+        "| convolutions | gave constants | mean of absolute errors | median | bias "
+        "| others | mean of absolute errors | median | bias |"
+    )
+    yield "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+    for kind, halves in sorted(groups.items()):
+        yield f"| {kind} | {' | '.join(brief(errors) for errors in halves)} |"
+
+
+def brief(errors):
+    if not errors:
+        return "0 | | | "
+    absolute = list(map(abs, errors))
+    spread = f"{statistics.mean(absolute):.1%} | {statistics.median(absolute):.1%}"
+    return f"{len(errors)} | {spread} | {statistics.mean(errors):+.1%}"
+
+
+def picture_table(folder):
+    groups = {}
+    for row, _, error in convolution_rows(folder):
+        if row["op"] != "convolution":
+            last = {True: ", channels last", False: ", channels first"}.get(row.get("channels_last"), "")
+            groups.setdefault(f"{row['op']} {row['dtype']}{last}", []).append(error)
+    yield "| forward and backward | number | mean of absolute errors | median | bias |\n| --- | --- | --- | --- | --- |"
+    for kind, errors in sorted(groups.items()):
+        yield f"| {kind} | {brief(errors)} |"
 
 
 def step_call_table(folder):
@@ -281,6 +351,10 @@ TABLES = {
     "calls": call_table,
     "scattered": scattered_table,
     "calls in steps": step_call_table,
+    "convolutions": convolution_table,
+    "pictures": picture_table,
+    "gemms": lambda folder: kernel_table(folder, "gemms"),
+    "attention": lambda folder: kernel_table(folder, "attention"),
 }
 
 

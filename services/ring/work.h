@@ -104,6 +104,9 @@ struct DnnOperation {
   std::int64_t outputs[8];
 };
 
+// The engine without tensor cores; all others may use them.
+inline constexpr std::uint32_t kPlainDnnEngine = 1;
+
 // Tail: DnnTensor[tensor_count], DnnOperation[operation_count], in the order the program gave; then
 // node_bytes of nodes.
 struct DnnGraphWork {

@@ -119,6 +119,7 @@ Result<kernel::WorkItem> ToGraph(const v1::DnnGraph& message) {
                       StrCat("dnn_graph: more than ", kTensorsMax, " tensors or operations"));
   }
   kernel::DnnGraph graph;
+  graph.without_tensor_cores = message.without_tensor_cores();
   for (const v1::DnnTensor& tensor : message.tensors()) {
     if (tensor.dims_size() > kDimsMax) {
       return base::Fail(ErrorCode::kInvalidArgument,

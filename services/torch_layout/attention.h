@@ -34,6 +34,7 @@ struct MemoryEfficientSizes {
   static constexpr std::size_t kQueries = 2;
   static constexpr std::size_t kKeys = 3;
   static constexpr std::size_t kBackwardHeads = 4;
+  static constexpr std::size_t kMask = 5;  // A byte: 0 none, 1 and 2 causal.
   static constexpr std::size_t kBytes = 4 * 6;
   static constexpr std::size_t kEarliest = 32;
   static constexpr std::size_t kEnd = 512;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "services/ring/work.h"
 #include "shim/cudnn/handle.h"
 #include "shim/cudnn/node.h"
 #include "shim/cudnn/plan.h"
@@ -39,14 +40,51 @@ Attribute PlainAttribute(cudnnBackendAttributeType_t type, std::initializer_list
   return attribute;
 }
 
-// The one configuration that heuristics find for a graph.
-NodePointer MakeConfiguration(const NodePointer& graph) {
+bool IsConvolutionOfSinglePrecision(const Node& operation) {
+  cudnnBackendAttributeName_t filter = CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W;
+  switch (operation.type) {
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
+      break;
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
+      filter = CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W;
+      break;
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:
+      filter = CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW;
+      break;
+    default:
+      return false;
+  }
+  const Node* tensor = operation.FindNode(filter);
+  return tensor != nullptr && tensor->Get<std::int32_t>(CUDNN_ATTR_TENSOR_DATA_TYPE, 0,
+                                                        CUDNN_DATA_HALF) == CUDNN_DATA_FLOAT;
+}
+
+// The engines of a graph: one on tensor cores, and for convolutions of single precision, whose
+// program may forbid TF32, one without them (PyTorch leaves out engines with that numerical note).
+constexpr std::int64_t kTensorCoreEngine = 0, kPlainEngine = ring::kPlainDnnEngine;
+
+bool HasPlainEngine(const Node& graph) {
+  const Attribute* operations = graph.Find(CUDNN_ATTR_OPERATIONGRAPH_OPS);
+  return operations != nullptr && !operations->nodes.empty() &&
+         std::ranges::all_of(operations->nodes, [](const NodePointer& operation) {
+           return IsConvolutionOfSinglePrecision(*operation);
+         });
+}
+
+bool IsKnownEngine(const Node& engine) {
+  const auto index = engine.Get<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, 0, 0);
+  if (index == kTensorCoreEngine) return true;
+  const Node* graph = engine.FindNode(CUDNN_ATTR_ENGINE_OPERATION_GRAPH);
+  return index == kPlainEngine && graph != nullptr && HasPlainEngine(*graph);
+}
+
+NodePointer MakeConfiguration(const NodePointer& graph, std::int64_t index) {
   auto engine = std::make_shared<Node>();
   engine->type = CUDNN_BACKEND_ENGINE_DESCRIPTOR;
   engine->attributes[CUDNN_ATTR_ENGINE_OPERATION_GRAPH] = {
       .type = CUDNN_TYPE_BACKEND_DESCRIPTOR, .bytes = {}, .nodes = {graph}};
   engine->attributes[CUDNN_ATTR_ENGINE_GLOBAL_INDEX] =
-      PlainAttribute<std::int64_t>(CUDNN_TYPE_INT64, {0});
+      PlainAttribute<std::int64_t>(CUDNN_TYPE_INT64, {index});
   engine->finalized = true;
   auto configuration = std::make_shared<Node>();
   configuration->type = CUDNN_BACKEND_ENGINECFG_DESCRIPTOR;
@@ -75,18 +113,24 @@ cudnnStatus_t FinalizePlan(Node& node) {
 bool Compute(const Node& node, cudnnBackendAttributeName_t name, Attribute* result) {
   switch (name) {
     case CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT:
-      *result = PlainAttribute<std::int64_t>(CUDNN_TYPE_INT64, {1});
+      *result = PlainAttribute<std::int64_t>(CUDNN_TYPE_INT64, {HasPlainEngine(node) ? 2 : 1});
       return true;
     case CUDNN_ATTR_ENGINEHEUR_RESULTS: {
       const Attribute* graph = node.Find(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
       if (graph == nullptr || graph->nodes.empty()) return false;
       result->type = CUDNN_TYPE_BACKEND_DESCRIPTOR;
-      result->nodes = {MakeConfiguration(graph->nodes[0])};
+      result->nodes = {MakeConfiguration(graph->nodes[0], kTensorCoreEngine)};
+      if (HasPlainEngine(*graph->nodes[0])) {
+        result->nodes.push_back(MakeConfiguration(graph->nodes[0], kPlainEngine));
+      }
       return true;
     }
     case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
-      *result = PlainAttribute<std::int32_t>(CUDNN_TYPE_NUMERICAL_NOTE,
-                                             {CUDNN_NUMERICAL_NOTE_TENSOR_CORE});
+      result->type = CUDNN_TYPE_NUMERICAL_NOTE;
+      if (node.Get<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, 0, 0) == kTensorCoreEngine) {
+        *result = PlainAttribute<std::int32_t>(CUDNN_TYPE_NUMERICAL_NOTE,
+                                               {CUDNN_NUMERICAL_NOTE_TENSOR_CORE});
+      }
       return true;
     case CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE:
       result->type = CUDNN_TYPE_BEHAVIOR_NOTE;
@@ -190,9 +234,9 @@ cudnnStatus_t Finalize(cudnnBackendDescriptor_t descriptor) {
   if (node->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR) {
     if (const auto status = FinalizePlan(*node); status != CUDNN_STATUS_SUCCESS) return status;
   }
-  if (node->type == CUDNN_BACKEND_ENGINE_DESCRIPTOR &&
-      node->Get<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, 0, 0) != 0) {
-    return Fail(CUDNN_STATUS_NOT_SUPPORTED, "engine 0 is the only one");
+  if (node->type == CUDNN_BACKEND_ENGINE_DESCRIPTOR && !IsKnownEngine(*node)) {
+    return Fail(CUDNN_STATUS_NOT_SUPPORTED,
+                "engines are 0, and 1 for convolutions of single precision");
   }
   node->finalized = true;
   return CUDNN_STATUS_SUCCESS;
@@ -252,6 +296,8 @@ cudnnStatus_t GetAttribute(const cudnnBackendDescriptor_t descriptor,
   if (count != nullptr) *count = attribute->count();
   if (requested <= 0 || elements == nullptr) return CUDNN_STATUS_SUCCESS;
   if (type == CUDNN_TYPE_BACKEND_DESCRIPTOR) {
+    // As many as were asked for: cudnn-frontend takes the count for those that it got.
+    if (count != nullptr) *count = std::min(requested, attribute->count());
     return FillDescriptors(*attribute, requested, elements);
   }
   const std::size_t wanted = static_cast<std::size_t>(requested) * ElementBytes(type);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 
 #include "shim/cudnn/descriptor.h"
 #include "shim/cudnn/graph_work.h"
@@ -41,9 +42,15 @@ void AddConvolution(const Problem& problem, GraphWork& work) {
   work.Add(operation);
 }
 
-cudnnStatus_t Submit(const Context& context, const GraphWork& work, void* result,
+// Single precision without TF32, where the program asks for it.
+std::uint32_t EngineOf(const Problem& problem) {
+  const bool plain = problem.descriptor->math_type == CUDNN_FMA_MATH;
+  return plain && problem.result.type == CUDA_R_32F ? ring::kPlainDnnEngine : 0;
+}
+
+cudnnStatus_t Submit(const Context& context, std::span<const std::byte> work, void* result,
                      std::uint64_t result_bytes) {
-  const gpu::Status status = gpu::Submit(context.stream, work.Bytes(0, {}));
+  const gpu::Status status = gpu::Submit(context.stream, work);
   library::NameWriter("cudnn.convolution");
   if (status == gpu::Status::kSuccess) library::NoteWritten(context.stream, result, result_bytes);
   return ToCudnn(status);
@@ -61,7 +68,7 @@ cudnnStatus_t Run(cudnnHandle_t handle, cudnnBackendDescriptorType_t kind,
   const Problem problem{kind, descriptor, ShapeOf(*first), ShapeOf(*second), ShapeOf(*result)};
   GraphWork work;
   AddConvolution(problem, work);
-  return Submit(*context, work, output, ExtentOf(problem.result));
+  return Submit(*context, work.Bytes(EngineOf(problem), {}), output, ExtentOf(problem.result));
 }
 
 template <typename Result, typename Algorithm>
@@ -165,7 +172,7 @@ cudnnStatus_t BiasActivationForward(cudnnHandle_t handle, const void*,
   GraphWork::AddInput(add, work.Add(5, ShapeOf(*z)));
   GraphWork::AddOutput(add, work.Add(6, written));
   work.Add(add);
-  return Submit(*context, work, y, ExtentOf(written));
+  return Submit(*context, work.Bytes(EngineOf(problem), {}), y, ExtentOf(written));
 }
 
 cudnnStatus_t GetForward(cudnnHandle_t handle, const cudnnTensorDescriptor_t,

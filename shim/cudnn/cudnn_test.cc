@@ -70,9 +70,10 @@ class CudnnTest : public ::testing::Test {
     Set<Handle>(descriptor, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, {other});
   }
   void Finish(Handle descriptor) { EXPECT_EQ(backend::Finalize(descriptor), CUDNN_STATUS_SUCCESS); }
-  Handle Tensor(std::int64_t uid, std::vector<std::int64_t> dims) {
+  Handle Tensor(std::int64_t uid, std::vector<std::int64_t> dims,
+                std::int32_t type = CUDNN_DATA_BFLOAT16) {
     Handle tensor = Make(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-    Describe(tensor, uid, dims, CUDNN_DATA_BFLOAT16);
+    Describe(tensor, uid, dims, type);
     Finish(tensor);
     return tensor;
   }
@@ -86,7 +87,7 @@ class CudnnTest : public ::testing::Test {
     Set<std::int64_t>(tensor, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, {uid});
   }
   // A 3 x 3 convolution with padding 1, as the graph interface describes it.
-  Handle ConvolutionGraph() {
+  Handle ConvolutionGraph(std::int32_t type = CUDNN_DATA_BFLOAT16) {
     Handle conv = Make(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
     Set<std::int64_t>(conv, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, {2});
     for (const auto name :
@@ -97,9 +98,9 @@ class CudnnTest : public ::testing::Test {
     Finish(conv);
     Handle op = Make(CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR);
     Link(op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, conv);
-    Link(op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, Tensor('x', {8, 64, 56, 56}));
-    Link(op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, Tensor('w', {128, 64, 3, 3}));
-    Link(op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, Tensor('y', {8, 128, 56, 56}));
+    Link(op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, Tensor('x', {8, 64, 56, 56}, type));
+    Link(op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, Tensor('w', {128, 64, 3, 3}, type));
+    Link(op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, Tensor('y', {8, 128, 56, 56}, type));
     Finish(op);
     return GraphOf(op);
   }
@@ -134,8 +135,8 @@ class CudnnTest : public ::testing::Test {
     Finish(graph);
     return graph;
   }
-  // What the frontend does: ask the heuristics, then plan with the first configuration.
-  Handle PlanOf(Handle graph) {
+  // What the frontend does: ask the heuristics, then plan with one of the configurations.
+  Handle PlanOf(Handle graph, std::size_t chosen = 0, std::int64_t offered = 1) {
     Handle heuristic = Make(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
     Link(heuristic, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
     Set<std::int32_t>(heuristic, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE,
@@ -145,13 +146,22 @@ class CudnnTest : public ::testing::Test {
     EXPECT_EQ(backend::GetAttribute(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS,
                                     CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, &count, nullptr),
               CUDNN_STATUS_SUCCESS);
-    EXPECT_EQ(count, 1);
-    Handle configuration = Make(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+    EXPECT_EQ(count, offered);
+    std::vector<Handle> configurations;
+    for (std::int64_t i = 0; i < offered; ++i) {
+      configurations.push_back(Make(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR));
+    }
     EXPECT_EQ(backend::GetAttribute(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS,
-                                    CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count, &configuration),
+                                    CUDNN_TYPE_BACKEND_DESCRIPTOR, offered, &count,
+                                    configurations.data()),
               CUDNN_STATUS_SUCCESS);
+    Handle first = Make(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+    EXPECT_EQ(backend::GetAttribute(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                    CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count, &first),
+              CUDNN_STATUS_SUCCESS);
+    EXPECT_EQ(count, 1);  // As many as were asked for.
     Handle plan = Make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-    Link(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
+    Link(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configurations[chosen]);
     Finish(plan);
     return plan;
   }
@@ -207,6 +217,26 @@ TEST_F(CudnnTest, AConvolutionGraphBecomesOneWork) {
   EXPECT_EQ(image.dims[2], 56);
   EXPECT_EQ(filter.dims[0], 128);
   EXPECT_EQ(image.type, static_cast<std::uint32_t>(CUDA_R_16BF));
+}
+
+TEST_F(CudnnTest, AProgramThatForbidsTf32FindsAnEngineWithoutTensorCores) {
+  const Handle graph = ConvolutionGraph(CUDNN_DATA_FLOAT);
+  for (const std::int64_t index : {0, 1}) {
+    Handle engine = Make(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+    Link(engine, CUDNN_ATTR_ENGINE_OPERATION_GRAPH, graph);
+    Set<std::int64_t>(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, {index});
+    Finish(engine);
+    std::int64_t notes = -1;
+    EXPECT_EQ(backend::GetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
+                                    CUDNN_TYPE_NUMERICAL_NOTE, 0, &notes, nullptr),
+              CUDNN_STATUS_SUCCESS);
+    EXPECT_EQ(notes, index == 0 ? 1 : 0);
+  }
+
+  ASSERT_EQ(Execute(PlanOf(graph, 0, 2), {'x', 'w', 'y'}), CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(LastGraph().header.engine, 0u);
+  ASSERT_EQ(Execute(PlanOf(graph, 1, 2), {'x', 'w', 'y'}), CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(LastGraph().header.engine, ring::kPlainDnnEngine);
 }
 
 TEST_F(CudnnTest, EqualGraphsOfOtherDescriptorsAreOneWork) {

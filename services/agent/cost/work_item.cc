@@ -72,6 +72,7 @@ void FillGemm(const wire::GemmWork& work, v1::Gemm* gemm) {
 
 void FillDnnGraph(const wire::DnnGraphWork& work, v1::DnnGraph* graph) {
   const ring::DnnGraphTail tail = ring::TailOf(work);
+  graph->set_without_tensor_cores(work.engine == wire::kPlainDnnEngine);
   for (const wire::DnnTensor& from : tail.tensors) {
     v1::DnnTensor* to = graph->add_tensors();
     to->set_uid(from.uid);

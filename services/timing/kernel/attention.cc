@@ -20,6 +20,7 @@ struct Shape {
   double keys = 0;
   double head_size = 0;
   double heads_each = 1;  // Heads that share keys and values.
+  bool causal = false;
 };
 
 Demand Attention(Family family, const Shape& shape, bool causal, Evidence evidence) {
@@ -139,6 +140,10 @@ std::optional<Shape> EfficientShape(const Launch& l, bool backward) {
     const auto word = [&](std::size_t i) {
       return l.parameters.At<std::int32_t>(at + 4 * i).value_or(0);
     };
+    const auto is_causal = [&](std::size_t begin) {
+      const auto mask = l.parameters.At<std::uint8_t>(begin + 4 * Sizes::kMask).value_or(0);
+      return mask == 1 || mask == 2;
+    };
     const bool sane = word(Sizes::kHeadSize) >= 4 && word(Sizes::kHeadSize) <= 1024 &&
                       word(Sizes::kValueHeadSize) >= 4 && word(Sizes::kValueHeadSize) <= 1024 &&
                       word(Sizes::kQueries) > 0 && word(Sizes::kKeys) > 0;
@@ -148,10 +153,13 @@ std::optional<Shape> EfficientShape(const Launch& l, bool backward) {
                                      Tiles(word(Sizes::kQueries), grid.x, 64) ||
                                      Tiles(word(Sizes::kQueries), grid.x, 128);
     if (!fits) continue;
-    return Shape{static_cast<double>(grid.z), static_cast<double>(grid.y),
+    return Shape{static_cast<double>(grid.z),
+                 static_cast<double>(grid.y),
                  static_cast<double>(word(Sizes::kQueries)),
                  static_cast<double>(word(Sizes::kKeys)),
-                 static_cast<double>(word(Sizes::kHeadSize))};
+                 static_cast<double>(word(Sizes::kHeadSize)),
+                 1,
+                 is_causal(at)};
   }
   return std::nullopt;
 }
@@ -192,16 +200,28 @@ std::optional<Demand> FlashPointwise(const Launch& l) {
   return demand;
 }
 
-std::optional<Demand> MemoryEfficientForward(const Launch& l) {
-  const auto shape = EfficientShape(l, false);
+namespace {
+
+// fmha_cutlassF_f32_aligned_64x64_rf_sm80: the type is in the name.
+std::optional<Demand> MemoryEfficient(const Launch& l, Family family) {
+  const auto shape = EfficientShape(l, family == Family::kAttentionBackward);
   if (!shape) return std::nullopt;
-  return Attention(Family::kAttentionForward, *shape, false, Evidence::kParameters);
+  Demand demand = Attention(family, *shape, shape->causal, Evidence::kParameters);
+  if (l.name.Has("_f32_")) {
+    demand.type = "fp32";
+    demand.bytes *= 2;
+  }
+  return demand;
+}
+
+}  // namespace
+
+std::optional<Demand> MemoryEfficientForward(const Launch& l) {
+  return MemoryEfficient(l, Family::kAttentionForward);
 }
 
 std::optional<Demand> MemoryEfficientBackward(const Launch& l) {
-  const auto shape = EfficientShape(l, true);
-  if (!shape) return std::nullopt;
-  return Attention(Family::kAttentionBackward, *shape, false, Evidence::kParameters);
+  return MemoryEfficient(l, Family::kAttentionBackward);
 }
 
 // cutlass::Kernel*<...Gemm...>(Params), cutlass::device_kernel<GemmUniversal...>: the problem's m,

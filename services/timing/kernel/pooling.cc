@@ -59,8 +59,7 @@ Demand Windows(Family family, double bytes, double places, double operations) {
 }  // namespace
 
 // max_pool_forward_nchw(nthreads, in, C, H, W, pooled H, pooled W, kernel H, kernel W, ..., out,
-// indices) and avg_pool2d_out_cuda_frame(nthreads, in, C, H, W, pooled H, pooled W, kernel H,
-// kernel W, ..., out, ...): a thread an output.
+// indices): a thread an output.
 std::optional<Demand> PoolChannelsFirst(const Launch& l) {
   const auto outputs = l.Size(0);
   double sizes[6];  // H, W, pooled H, pooled W, kernel H, kernel W.
@@ -71,11 +70,10 @@ std::optional<Demand> PoolChannelsFirst(const Launch& l) {
   }
   if (!outputs) return std::nullopt;
   const double element = l.ElementBytesOf(1, 4);
-  const bool maximum = l.name.Has("max_pool");
-  const double written = element + (maximum ? 8 : 0);
+  const double written = element + 8;
   const double planes = *outputs / (sizes[2] * sizes[3]);
   return Windows(Family::kPooling, planes * sizes[0] * sizes[1] * element + *outputs * written,
-                 *outputs * sizes[4] * sizes[5], maximum ? kPoolOperations : 0);
+                 *outputs * sizes[4] * sizes[5], kPoolOperations);
 }
 
 // max_pool_backward_nchw<T, acc, index>(grad, mask, members, channels, H, W, pooled H, pooled W,

@@ -71,6 +71,12 @@ std::optional<Demand> NllLoss(const Launch& l);
 std::optional<Demand> PoolChannelsLast(const Launch& l);
 std::optional<Demand> PoolChannelsFirst(const Launch& l);
 std::optional<Demand> PoolBackwardChannelsFirst(const Launch& l);
+std::optional<Demand> AveragePool(const Launch& l);
+std::optional<Demand> AveragePoolBackward(const Launch& l);
+std::optional<Demand> Nearest(const Launch& l);
+std::optional<Demand> NearestBackward(const Launch& l);
+std::optional<Demand> Bilinear(const Launch& l);
+std::optional<Demand> BilinearBackward(const Launch& l);
 std::optional<Demand> DepthwiseForward(const Launch& l);
 std::optional<Demand> ScanRows(const Launch& l);
 

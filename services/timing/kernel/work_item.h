@@ -102,6 +102,7 @@ struct DnnGraph {
   // What making the graph again needs, except for a convolution alone; the operation graph is the
   // last. Those that a node refers to come before it.
   std::vector<DnnNode> nodes;
+  bool without_tensor_cores = false;  // The program forbids TF32.
 };
 
 struct Copy {

@@ -94,6 +94,7 @@ void Write(const DnnGraph& g, bool sized, Writer& w) {
     if (!o.post_pads.empty()) w.Add(~std::uint64_t{0}).Add(o.post_pads);
   }
   Write(g.nodes, sized, w);
+  if (g.without_tensor_cores) w.Add(g.without_tensor_cores);  // Else as keys were before.
 }
 
 // Profiles count from the unspecified kind on.

@@ -29,6 +29,9 @@ TEST(WorkKeyTest, EveryFieldOfALaunchCounts) {
 TEST(WorkKeyTest, KindsDoNotCollide) {
   EXPECT_NE(WorkKey(Gemm{}), WorkKey(Copy{}));
   EXPECT_NE(WorkKey(DnnGraph{}), WorkKey(LibraryCall{}));
+  DnnGraph plain;
+  plain.without_tensor_cores = true;
+  EXPECT_NE(WorkKey(DnnGraph{}), WorkKey(plain));
 }
 
 TEST(WorkKeyTest, OnlyTheAlignmentOfALeadingDimensionCounts) {

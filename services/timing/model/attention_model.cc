@@ -51,9 +51,12 @@ const AttentionCurve& Nearest(const std::string& implementation, double head_siz
   return *best;
 }
 
-// Backward over forward rate: FlashAttention-3 paper, figures of the backward pass on H100.
-double BackwardShare(AttentionLibrary library) {
-  return library == AttentionLibrary::kCudnn ? 0.83 : 0.85;
+// Backward over forward rate: FlashAttention-3 paper, figures of the backward pass on H100; of
+// cuDNN 9.19's own kernels, attention of 4096 and 16384 tokens measured on one (e2e/measured/h100).
+double BackwardShare(AttentionLibrary library, double head) {
+  constexpr double kNarrowHead = 64;
+  if (library != AttentionLibrary::kCudnn) return 0.85;
+  return head <= kNarrowHead ? 1.0 : 0.87;
 }
 
 // FlashAttention-2 was made for Ampere, where it reaches 225 of 312 TFLOP/s (FlashAttention-2
@@ -61,6 +64,44 @@ double BackwardShare(AttentionLibrary library) {
 double ArchitectureGain(const gpu_model::GpuModel& gpu, AttentionLibrary library) {
   if (gpu.compute_major >= 9) return 1;
   return library == AttentionLibrary::kCudnn ? 1.1 : 1.75;
+}
+
+// Of FlashAttention 2's rate: CUTLASS's kernels of Ampere, attention of 2048 tokens on H100
+// (e2e/measured/h100; other lengths are tests).
+double MemoryEfficientShare(double head_size, bool backward) {
+  constexpr double kNarrowHead = 64, kNarrow = 0.42, kWide = 0.5, kBackward = 0.93;
+  return (head_size <= kNarrowHead ? kNarrow : kWide) * (backward ? kBackward : 1);
+}
+
+double RoundedUp(double size, double step) { return std::ceil(size / step) * step; }
+
+// CUTLASS's kernels of single precision (fmha_cutlassF_f32, three GEMMs in TF32 each): tiles of
+// 64 queries by 64 keys, heads of 64 or whole multiples of 128. Shares of the FP32 rate: of six
+// attentions on H100, the others tests (e2e/measured/h100/convolutions.jsonl.gz).
+double SinglePrecisionSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& demand,
+                              bool backward) {
+  constexpr double kTile = 64, kHead = 64, kWideHead = 128;
+  constexpr double kForward = 0.65, kWideForward = 0.92, kBackward = 0.69;
+  const bool wide = demand.head_size > kHead;
+  kernel::Demand whole = demand;
+  whole.head_size = wide ? RoundedUp(demand.head_size, kWideHead) : kHead;
+  whole.query_length = RoundedUp(demand.query_length, kTile);
+  whole.key_length = RoundedUp(demand.key_length, kTile);
+  const double share = backward ? kBackward : (wide ? kWideForward : kForward);
+  // Forward a block has 64 queries, backward as many keys.
+  const double blocks =
+      demand.batch_heads * (backward ? whole.key_length : whole.query_length) / kTile;
+  const double idle = std::max(1.0, gpu.multiprocessors / blocks);
+  return AttentionFlops(whole) * idle / (share * Rate(gpu, "fp32"));
+}
+
+// cuDNN's kernels for Hopper have these head sizes, as their names say; smaller heads are filled
+// up.
+double HeadOfKernel(double head_size) {
+  for (const double size : {64.0, 128.0, 192.0, 256.0}) {
+    if (head_size <= size) return size;
+  }
+  return head_size;
 }
 
 }  // namespace
@@ -84,12 +125,16 @@ Prediction PredictAttention(const gpu_model::GpuModel& gpu, const kernel::Demand
         demand.batch_heads > 0);
   const bool backward = demand.family == kernel::Family::kAttentionBackward;
   const std::string table = library == AttentionLibrary::kCudnn ? "cuDNN" : "FA2";
-  const AttentionCurve& curve = Nearest(table, demand.head_size, demand.causal);
+  const double head =
+      library == AttentionLibrary::kCudnn ? HeadOfKernel(demand.head_size) : demand.head_size;
+  const AttentionCurve& curve = Nearest(table, head, demand.causal);
   double rate = curve.Rate(demand.key_length) * Rate(gpu, "bf16") / kReferenceRate *
                 ArchitectureGain(gpu, library);
-  if (backward) rate *= BackwardShare(library);
-  if (library == AttentionLibrary::kMemoryEfficient) rate *= 0.6;  // CUTLASS kernels of Ampere.
-  double flops = demand.flops;
+  if (backward) rate *= BackwardShare(library, head);
+  if (library == AttentionLibrary::kMemoryEfficient) {
+    rate *= MemoryEfficientShare(demand.head_size, backward);
+  }
+  double flops = demand.flops * head / demand.head_size;
   if (demand.causal)
     flops *= demand.key_length >= demand.query_length
                  ? 1 - 0.5 * demand.query_length / demand.key_length
@@ -100,7 +145,9 @@ Prediction PredictAttention(const gpu_model::GpuModel& gpu, const kernel::Demand
   const double blocks = demand.batch_heads * rows;
   const double sms = gpu.multiprocessors;
   const double waves = std::ceil(blocks / sms) * sms / blocks;
-  const double compute = flops / rate * waves;
+  const bool single = library == AttentionLibrary::kMemoryEfficient && demand.type == "fp32";
+  const double compute =
+      single ? SinglePrecisionSeconds(gpu, demand, backward) : flops / rate * waves;
   const double memory = MemorySeconds(gpu, demand.bytes, 0.8);
   Prediction prediction;
   // Fill and drain of the software pipeline.

@@ -165,6 +165,46 @@ DnnPrediction Norm(const gpu_model::GpuModel& gpu, const DnnGraph& graph, const 
   return result;
 }
 
+// The kernels around cuDNN's backward pass: one reads the output and its gradient and clears what
+// the queries' gradients are added up in, one reads that and writes them in 16 bits; at 2.8 and 2.5
+// TB/s on H100 (e2e/measured/h100/attention.jsonl.gz).
+double AroundBackwardSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& demand) {
+  constexpr double kDotBytes = 8, kDotEfficiency = 0.93;
+  constexpr double kConvertBytes = 6, kConvertEfficiency = 0.84;
+  const double elements = demand.batch_heads * demand.query_length * demand.head_size;
+  return 2 * gpu.kernel_floor.Seconds() + MemorySeconds(gpu, kDotBytes * elements, kDotEfficiency) +
+         MemorySeconds(gpu, kConvertBytes * elements, kConvertEfficiency);
+}
+
+// A mask or bias that is added to the scores: a tensor of queries by keys among what pointwise
+// operations read, or what the single operation reads beside queries, keys and values.
+bool AddsToScores(const DnnGraph& graph, const kernel::Demand& attention) {
+  for (const DnnOperation& op : graph.operations) {
+    const bool one = op.kind == kSdpaForward || op.kind == kSdpaBackward;
+    if (!one && op.kind != kPointwise) continue;
+    constexpr std::size_t kOwn = 3;
+    for (std::size_t i = one ? kOwn : 0; i < op.inputs.size(); ++i) {
+      const DnnTensor* tensor = Input(graph, op, i);
+      if (tensor == nullptr || tensor->is_virtual || tensor->dims.size() < 3) continue;
+      const std::size_t last = tensor->dims.size() - 1;
+      if (Dim(*tensor, last) == attention.key_length &&
+          Dim(*tensor, last - 1) == attention.query_length && attention.query_length > 1) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+// How much longer cuDNN's attention takes with such a mask: on H100 1.7 to 2.0 times, and forward
+// three times where rows of it have an odd length (e2e/measured: three of the ten shapes, the
+// others tests).
+double MaskFactor(const kernel::Demand& attention) {
+  constexpr double kForward = 1.73, kForwardOdd = 3.0, kBackward = 1.77;
+  if (attention.family == Family::kAttentionBackward) return kBackward;
+  return std::fmod(attention.key_length, 2) == 0 ? kForward : kForwardOdd;
+}
+
 // What dropout adds to attention: a random number for each score that is not masked, 1 ps on an
 // H200 whatever the direction (e2e/measured: BERT and GPT-2 with heads of 64, 0.7 to 1.3 ps).
 double DropoutSeconds(const gpu_model::GpuModel& gpu, const DnnGraph& graph,
@@ -185,6 +225,13 @@ DnnPrediction PredictDnn(const gpu_model::GpuModel& gpu, const DnnGraph& graph) 
     }
     DnnPrediction result{PredictAttention(gpu, *attention, AttentionLibrary::kCudnn),
                          attention->family};
+    if (AddsToScores(graph, *attention)) {
+      result.prediction.seconds *= MaskFactor(*attention);
+      result.prediction.relative_error += 0.1;
+    }
+    if (attention->family == Family::kAttentionBackward) {
+      result.prediction.seconds += AroundBackwardSeconds(gpu, *attention);
+    }
     result.prediction.seconds += DropoutSeconds(gpu, graph, *attention);
     return result;
   }

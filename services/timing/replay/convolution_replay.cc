@@ -59,6 +59,7 @@ std::string RefusalOf(const kernel::DnnGraph& graph) {
   if (graph.operations.size() != 1) {
     return StrCat("cuDNN graphs of ", graph.operations.size(), " operations are not replayed");
   }
+  if (graph.without_tensor_cores) return "a convolution without tensor cores is not replayed";
   const kernel::DnnOperation& operation = graph.operations.front();
   const std::size_t rank = operation.pads.size();
   if (rank == 0 || operation.strides.size() != rank || operation.dilations.size() != rank ||
