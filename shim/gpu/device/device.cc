@@ -10,6 +10,9 @@
 #include <string>
 
 #include "services/base/text.h"
+#include "services/ring/server_page.h"
+#include "shim/core/launcher.h"
+#include "shim/core/server_page.h"
 #include "shim/core/session.h"
 
 namespace eidolon::shim::gpu {
@@ -95,6 +98,21 @@ int DeviceCount() noexcept {
     }
   }
   return visible_count;
+}
+
+std::optional<int> DeviceCountOfLauncher() noexcept {
+  if (core::Session::WasWanted() || !core::IsTorchrun()) return std::nullopt;
+  const ring::ServerPage* const page = core::MappedServerPage();
+  if (page == nullptr || page->device_count > ring::kMaxDevices) return std::nullopt;
+  const char* const variable = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (variable == nullptr) return static_cast<int>(page->device_count);
+  if (std::string_view(variable).find("GPU-") != std::string_view::npos) return std::nullopt;
+  try {
+    const std::vector<ring::DeviceProperties> all(page->device_count);
+    return static_cast<int>(SelectDevices(variable, all).size());
+  } catch (...) {
+    return std::nullopt;
+  }
 }
 
 const ring::DeviceProperties& PropertiesOf(int device) noexcept {
