@@ -6,7 +6,10 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "services/ring/layout.h"
+#include "services/ring/server_page.h"
 #include "shim/core/server_page.h"
+#include "shim/core/session.h"
 
 namespace eidolon::shim::core {
 namespace {
@@ -38,6 +41,15 @@ bool IsTorchrun() noexcept {
   if (RunDirectory() == nullptr || std::getenv("RANK") != nullptr) return false;
   static const bool value = CommandIsTorchrun();
   return value;
+}
+
+std::optional<int> DeviceCountOfTorchrun() noexcept {
+  if (Session::WasWanted() || !IsTorchrun()) return std::nullopt;
+  const ring::ServerPage* const page = MappedServerPage();
+  if (page == nullptr || page->device_count == 0 || page->device_count > ring::kMaxDevices) {
+    return std::nullopt;
+  }
+  return static_cast<int>(page->device_count);
 }
 
 }  // namespace eidolon::shim::core

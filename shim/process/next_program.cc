@@ -26,6 +26,7 @@ namespace {
 
 // The process that forked last, if its child may go on. Children of vfork share it.
 constinit long forked_by = 0;
+constinit bool is_forking = false;
 
 bool IsMainThread() { return core::RawSyscall(SYS_gettid) == core::RawSyscall(SYS_getpid); }
 
@@ -35,16 +36,23 @@ bool IsWanted(std::string_view what) {
   return wanted != nullptr && wanted == what;
 }
 
-bool IsSwitchedOff() { return IsWanted("0"); }
-bool Explain() { return IsWanted("explain"); }
+void Explain(std::string_view why_not) {
+  if (!IsWanted("explain")) return;
+  std::string line = "eidolon: ranks are executed anew: ";
+  line.append(why_not).append("\n");
+  core::WriteToStderr(line.c_str());
+}
 
-// Whether this process is a launcher of ranks that has a Python, all of which can be known before
-// its command is.
+// Whether this process is torchrun and has done nothing in the shim that a child would inherit.
 bool MayGoOn() {
-  if (!core::IsTorchrun() || IsSwitchedOff()) return false;
-  if (!IsMainThread() || core::Session::WasWanted() || core::ticks_hidden.load()) return false;
+  if (!core::IsTorchrun() || IsWanted("0")) return false;
   const Interpreter* const python = Interpreter::Find();
-  return python != nullptr && python->is_initialized() != 0;
+  if (python == nullptr || python->is_initialized() == 0 || !IsMainThread()) return false;
+  if (core::Session::WasWanted() || core::ticks_hidden.load()) {
+    Explain("torchrun has used a GPU");
+    return false;
+  }
+  return true;
 }
 
 // CPython gives its lock away around vfork, whose child shares it. This child's copy must be held by the
@@ -53,7 +61,9 @@ int ForkWithInterpreter() {
   const Interpreter& python = *Interpreter::Find();
   const int before = python.take_lock();
   python.before_fork();
+  is_forking = true;
   const int child = fork();
+  is_forking = false;
   if (child == 0) return 0;
   const int error = errno;
   python.after_fork();
@@ -89,16 +99,13 @@ void* Decide(const Interpreter& python, char* const arguments[], char* const var
   python.set_dict_item(names, "began_with", ListOfLines(python, BeganWith()));
   python.set_dict_item(names, "__builtins__", python.import_module("builtins"));
   if (python.run_text(kNextProgramText, kFileInput, names, names) == nullptr) {
-    Explain() ? python.print_error() : python.clear_error();
+    Explain("its state could not be read");
+    python.clear_error();
     return nullptr;
   }
   void* const why_not = python.dict_item(names, "why_not");
   if (why_not == nullptr || python.is_true(why_not) == 0) return names;
-  if (Explain()) {
-    const std::string line = std::string("eidolon: a rank is executed anew: ") +
-                             python.bytes_text(why_not) + "\n";
-    core::WriteToStderr(line.c_str());
-  }
+  Explain(python.bytes_text(why_not));
   return nullptr;
 }
 
@@ -132,6 +139,8 @@ void* Run(const Interpreter& python, void* names) {
 
 }  // namespace
 
+bool IsForkedToGoOn() noexcept { return is_forking; }
+
 Fork ForkForChild() noexcept {
   static const auto plain = reinterpret_cast<Fork>(dlsym(RTLD_NEXT, "vfork"));
   const bool may_go_on = MayGoOn();
@@ -150,7 +159,11 @@ void GoOnAs(const char* path, char* const arguments[], char* const variables[]) 
   }
   python->after_fork_in_child();
   void* const names = Decide(*python, arguments, variables);
-  if (names == nullptr || !ShowProgram(arguments, variables)) return;
+  if (names == nullptr) return;
+  if (!ShowProgram(arguments, variables)) {
+    Explain("the kernel does not let a process show another command");
+    return;
+  }
 
   CloseForExec();
   NameProcess(path);

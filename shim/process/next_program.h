@@ -16,6 +16,9 @@ namespace eidolon::shim::process {
 using Fork = int (*)();
 Fork ForkForChild() noexcept;
 
+// While such a child is forked.
+bool IsForkedToGoOn() noexcept;
+
 // In such a child: goes on as the program that exec was to run, and never returns. Elsewhere, or
 // where it may not, returns with everything as it was, for exec.
 void GoOnAs(const char* path, char* const arguments[], char* const variables[]) noexcept;

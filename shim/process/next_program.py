@@ -292,7 +292,8 @@ def renew_threads():
         for prefix, suffix in (("", ""), ("", "64_"), ("scipy_", ""), ("scipy_", "64_")):
             function = getattr(library, f"{prefix}openblas_set_num_threads{suffix}", None)
             if function is not None:
-                function(count)
+                function(count)  # Begins threads, if the fork has ended them.
+                getattr(library, "blas_thread_shutdown_", int)()
 
 
 def renew_main():

@@ -10,9 +10,7 @@
 #include <string>
 
 #include "services/base/text.h"
-#include "services/ring/server_page.h"
 #include "shim/core/launcher.h"
-#include "shim/core/server_page.h"
 #include "shim/core/session.h"
 
 namespace eidolon::shim::gpu {
@@ -101,14 +99,12 @@ int DeviceCount() noexcept {
 }
 
 std::optional<int> DeviceCountOfLauncher() noexcept {
-  if (core::Session::WasWanted() || !core::IsTorchrun()) return std::nullopt;
-  const ring::ServerPage* const page = core::MappedServerPage();
-  if (page == nullptr || page->device_count > ring::kMaxDevices) return std::nullopt;
+  const std::optional<int> all_devices = core::DeviceCountOfTorchrun();
   const char* const variable = std::getenv("CUDA_VISIBLE_DEVICES");
-  if (variable == nullptr) return static_cast<int>(page->device_count);
+  if (!all_devices.has_value() || variable == nullptr) return all_devices;
   if (std::string_view(variable).find("GPU-") != std::string_view::npos) return std::nullopt;
   try {
-    const std::vector<ring::DeviceProperties> all(page->device_count);
+    const std::vector<ring::DeviceProperties> all(static_cast<std::size_t>(*all_devices));
     return static_cast<int>(SelectDevices(variable, all).size());
   } catch (...) {
     return std::nullopt;
