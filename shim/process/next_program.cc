@@ -166,6 +166,7 @@ void GoOnAs(const char* path, char* const arguments[], char* const variables[]) 
   }
 
   CloseForExec();
+  RunLateForkHandlers();
   NameProcess(path);
   __fpurge(stdout);
   __fpurge(stderr);

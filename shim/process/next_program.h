@@ -18,6 +18,8 @@ Fork ForkForChild() noexcept;
 
 // While such a child is forked.
 bool IsForkedToGoOn() noexcept;
+// In such a child, once it goes on: what exports_atfork.cc has kept from being run while it was forked.
+void RunLateForkHandlers() noexcept;
 
 // In such a child: goes on as the program that exec was to run, and never returns. Elsewhere, or
 // where it may not, returns with everything as it was, for exec.
