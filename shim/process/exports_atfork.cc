@@ -1,7 +1,7 @@
 // What libraries run in a child of fork, of which some is not for a child that goes on
 // (next_program.h). PyTorch's notes that its CUDA cannot be used any more: it is passed over. That of
-// libuv, inside of libtorch_cpu, opens pipes, whose numbers it keeps: it comes when the descriptors
-// of the process that forked are closed.
+// libuv, inside of libtorch_cpu, closes and opens a pipe of its own, which exec would have closed and
+// whose numbers are others' in a process that has gone on: it is never run there.
 #include <dlfcn.h>
 
 #include <array>
@@ -11,9 +11,11 @@
 #include <utility>
 
 #include "shim/core/launcher.h"
+#include "shim/core/session.h"
 #include "shim/process/next_program.h"
 
 namespace core = eidolon::shim::core;
+namespace process = eidolon::shim::process;
 using Handler = void (*)();
 
 namespace {
@@ -21,14 +23,18 @@ namespace {
 constexpr std::size_t kHandlers = 16;  // PyTorch has one for each kind of device.
 struct Entry {
   std::atomic<Handler> handler{nullptr};
-  std::atomic<bool> comes_later{false};
+  std::atomic<bool> ends_with_torchrun{false};
 };
 constinit std::array<Entry, kHandlers> handlers{};
 constinit std::atomic<std::size_t> handler_count{0};
 
 template <std::size_t Number>
 void RunUnlessItGoesOn() {
-  if (!eidolon::shim::process::IsForkedToGoOn()) handlers[Number].handler.load()();
+  const Entry& entry = handlers[Number];
+  // Whatever torchrun asked of CUDA is not the rank's.
+  const bool ended = process::HasGoneOn() &&
+                     (entry.ends_with_torchrun.load() || !core::Session::WasWanted());
+  if (!process::IsForkedToGoOn() && !ended) entry.handler.load()();
 }
 
 template <std::size_t... Numbers>
@@ -46,22 +52,16 @@ bool IsOf(std::string_view library, void* object) {
 // The handler to register for this one.
 Handler StandFor(Handler child) {
   void* const place = reinterpret_cast<void*>(child);
-  const bool comes_later = IsOf("libtorch_cpu", place);
-  if (!comes_later && !IsOf("libtorch_python", place)) return child;
+  const bool ends_with_torchrun = IsOf("libtorch_cpu", place);
+  if (!ends_with_torchrun && !IsOf("libtorch_python", place)) return child;
   const std::size_t number = handler_count.fetch_add(1);
   if (number >= kHandlers) return child;
   handlers[number].handler.store(child);
-  handlers[number].comes_later.store(comes_later);
+  handlers[number].ends_with_torchrun.store(ends_with_torchrun);
   return kStands[number];
 }
 
 }  // namespace
-
-void eidolon::shim::process::RunLateForkHandlers() noexcept {
-  for (const Entry& entry : handlers) {
-    if (entry.comes_later.load()) entry.handler.load()();
-  }
-}
 
 extern "C" __attribute__((visibility("default"))) int __register_atfork(Handler prepare,
                                                                         Handler parent,

@@ -27,6 +27,7 @@ namespace {
 // The process that forked last, if its child may go on. Children of vfork share it.
 constinit long forked_by = 0;
 constinit bool is_forking = false;
+constinit bool has_gone_on = false;
 
 bool IsMainThread() { return core::RawSyscall(SYS_gettid) == core::RawSyscall(SYS_getpid); }
 
@@ -141,6 +142,8 @@ void* Run(const Interpreter& python, void* names) {
 
 bool IsForkedToGoOn() noexcept { return is_forking; }
 
+bool HasGoneOn() noexcept { return has_gone_on; }
+
 Fork ForkForChild() noexcept {
   static const auto plain = reinterpret_cast<Fork>(dlsym(RTLD_NEXT, "vfork"));
   const bool may_go_on = MayGoOn();
@@ -166,7 +169,7 @@ void GoOnAs(const char* path, char* const arguments[], char* const variables[]) 
   }
 
   CloseForExec();
-  RunLateForkHandlers();
+  has_gone_on = true;
   NameProcess(path);
   __fpurge(stdout);
   __fpurge(stderr);

@@ -18,8 +18,8 @@ Fork ForkForChild() noexcept;
 
 // While such a child is forked.
 bool IsForkedToGoOn() noexcept;
-// In such a child, once it goes on: what exports_atfork.cc has kept from being run while it was forked.
-void RunLateForkHandlers() noexcept;
+// Whether this process is one that went on, or a fork of it.
+bool HasGoneOn() noexcept;
 
 // In such a child: goes on as the program that exec was to run, and never returns. Elsewhere, or
 // where it may not, returns with everything as it was, for exec.
