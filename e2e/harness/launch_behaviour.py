@@ -16,7 +16,7 @@ RANK = """
             "command": open("/proc/self/cmdline").read().split("\\0")[1:], "name": open("/proc/self/comm").read(),
             "file": os.path.basename(__file__), "globals": sorted(globals().keys()), "flags": str(sys.flags),
             "threads": torch.get_num_threads(), "session": os.getsid(0) == os.getpid(),
-            "environment": sorted(name for name in os.environ if not name.startswith("EIDOLON")),
+            "environment": sorted(name for name in os.environ if name != "RANKS_GO_ON"),
             "kernel's": os.environ["RANK"] in open("/proc/self/environ").read().split("RANK=")[1][:1]}
     if os.environ["RANK"] == "0":
         import json
@@ -42,7 +42,7 @@ def train(world, first="pass", last="pass", env=None, command=None):
 @test
 def ranks_go_on_from_torchruns_process_as_if_they_were_executed(world):
     job, told, _ = train(world)
-    other_job, other, _ = train(world, env=("EIDOLON_GO_ON", "0"))
+    other_job, other, _ = train(world, env=("RANKS_GO_ON", "0"))
     expect_complete(job)
     expect_complete(other_job)
     expect(told.pop("went_on") and not other.pop("went_on"), "a rank did not go on, or did although it must not")
@@ -58,7 +58,7 @@ def ranks_go_on_from_torchruns_process_as_if_they_were_executed(world):
 @test
 def ranks_are_executed_where_that_makes_a_difference(world):
     sets = 'os.environ["TORCH_SHOW_CPP_STACKTRACES"] = "1"'
-    job, told, lines = train(world, first=sets, env=("EIDOLON_GO_ON", "explain"))
+    job, told, lines = train(world, first=sets, env=("RANKS_GO_ON", "explain"))
     expect_complete(job)
     expect(not told["went_on"], "a rank went on that sets a variable of torch before it imports torch")
     expect(any("sets variables before it imports torch" in line for line in lines), f"nobody says why: {lines}")
@@ -77,4 +77,4 @@ def ranks_that_went_on_end_as_executed_ones(world):
     expect(not below, f"the traceback shows what runs the program: {below}")
     job, told, lines = train(world, last="os.kill(os.getpid(), 9)")
     expect(told["went_on"] and any("Signal 9 (SIGKILL)" in line for line in lines), f"no signal: {lines}")
-    expect_failed(job, "CommandFailed")
+    expect_failed(job, "RankLost", "SIGKILL")

@@ -31,9 +31,9 @@ constinit bool has_gone_on = false;
 
 bool IsMainThread() { return core::RawSyscall(SYS_gettid) == core::RawSyscall(SYS_getpid); }
 
-// EIDOLON_GO_ON.
+// RANKS_GO_ON.
 bool IsWanted(std::string_view what) {
-  const char* const wanted = getenv("EIDOLON_GO_ON");
+  const char* const wanted = getenv("RANKS_GO_ON");
   return wanted != nullptr && wanted == what;
 }
 
