@@ -63,7 +63,9 @@ def ranks_are_executed_where_that_makes_a_difference(world):
     expect(not told["went_on"], "a rank went on that sets a variable of torch before it imports torch")
     expect(any("sets variables before it imports torch" in line for line in lines), f"nobody says why: {lines}")
     # By a module of its own, which is not looked at: noticed as it imports torch, before it has done anything.
-    job, told, _ = train(world, first='getattr(os, "put" + "env")("TORCH_SHOW_CPP_STACKTRACES", "1") if went_on else None')
+    job, told, _ = train(
+        world, first='getattr(os, "put" + "env")("TORCH_SHOW_CPP_STACKTRACES", "1") if went_on else None'
+    )
     expect_complete(job)
     expect(not told["went_on"], "a rank went on whose torch has not seen its variables")
 

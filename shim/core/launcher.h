@@ -9,8 +9,8 @@ namespace eidolon::shim::core {
 // `-m torch.distributed.run`. A rank that it has started is not.
 bool IsTorchrun() noexcept;
 
-// The server's GPUs, which is all that torchrun wants to know of them, without a session. Nothing in other
-// processes, and once there was a session.
+// The server's GPUs, which is all that torchrun wants to know of them, without a session. Nothing
+// in other processes, and once there was a session.
 std::optional<int> DeviceCountOfTorchrun() noexcept;
 
 }  // namespace eidolon::shim::core

@@ -1,7 +1,7 @@
 // What libraries run in a child of fork, of which some is not for a child that goes on
-// (next_program.h). PyTorch's notes that its CUDA cannot be used any more: it is passed over. That of
-// libuv, inside of libtorch_cpu, closes and opens a pipe of its own, which exec would have closed and
-// whose numbers are others' in a process that has gone on: it is never run there.
+// (next_program.h). PyTorch's notes that its CUDA cannot be used any more: it is passed over. That
+// of libuv, inside of libtorch_cpu, closes and opens a pipe of its own, which exec would have
+// closed and whose numbers are others' in a process that has gone on: it is never run there.
 #include <dlfcn.h>
 
 #include <array>
@@ -32,8 +32,8 @@ template <std::size_t Number>
 void RunUnlessItGoesOn() {
   const Entry& entry = handlers[Number];
   // Whatever torchrun asked of CUDA is not the rank's.
-  const bool ended = process::HasGoneOn() &&
-                     (entry.ends_with_torchrun.load() || !core::Session::WasWanted());
+  const bool ended =
+      process::HasGoneOn() && (entry.ends_with_torchrun.load() || !core::Session::WasWanted());
   if (!process::IsForkedToGoOn() && !ended) entry.handler.load()();
 }
 

@@ -1,5 +1,6 @@
-// vfork, whose child may be one that goes on (next_program.h). The child runs on its parent's stack, so
-// that no function that calls it may return before it: this one leaves its place to libc's.
+// vfork, whose child may be one that goes on (next_program.h). The child runs on its parent's
+// stack, so that no function that calls it may return before it: this one leaves its place to
+// libc's.
 #include "shim/process/next_program.h"
 
 extern "C" __attribute__((visibility("hidden"), used)) void* EidolonForkForChild() noexcept {

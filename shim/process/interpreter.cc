@@ -17,8 +17,8 @@ bool TakeAll(Interpreter& python) {
          Take("PyGILState_Release", python.give_lock) &&
          Take("PyOS_BeforeFork", python.before_fork) &&
          Take("PyOS_AfterFork_Parent", python.after_fork) &&
-         Take("PyOS_AfterFork_Child", python.after_fork_in_child) && Take("Py_FinalizeEx", python.finalize) &&
-         Take("PyThreadState_Get", python.this_state) &&
+         Take("PyOS_AfterFork_Child", python.after_fork_in_child) &&
+         Take("Py_FinalizeEx", python.finalize) && Take("PyThreadState_Get", python.this_state) &&
          Take("PyThreadState_GetInterpreter", python.interpreter_of) &&
          Take("PyThreadState_New", python.new_state) &&
          Take("PyThreadState_Swap", python.swap_state) &&
@@ -30,8 +30,8 @@ bool TakeAll(Interpreter& python) {
          Take("PyModule_GetDict", python.module_dict) &&
          Take("PyObject_GetAttrString", python.attribute) && Take("PyDict_New", python.new_dict) &&
          Take("PyDict_GetItemString", python.dict_item) &&
-         Take("PyDict_SetItemString", python.set_dict_item) && Take("PyList_New", python.new_list) &&
-         Take("PyList_Append", python.append) &&
+         Take("PyDict_SetItemString", python.set_dict_item) &&
+         Take("PyList_New", python.new_list) && Take("PyList_Append", python.append) &&
          Take("PyBytes_FromStringAndSize", python.new_bytes) &&
          Take("PyBytes_AsString", python.bytes_text) && Take("PyObject_IsTrue", python.is_true) &&
          Take("PyObject_CallObject", python.call) && Take("Py_BuildValue", python.build) &&
@@ -41,8 +41,8 @@ bool TakeAll(Interpreter& python) {
          Take("PyExc_KeyboardInterrupt", python.keyboard_interrupt);
 }
 
-// A state's place in the interpreter's own table of threads is given to the first that is made after
-// another one was deleted.
+// A state's place in the interpreter's own table of threads is given to the first that is made
+// after another one was deleted.
 void Replace(const Interpreter& python) {
   void* const old = python.this_state();
   python.swap_state(python.new_state(python.interpreter_of(old)));

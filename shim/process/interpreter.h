@@ -57,8 +57,8 @@ struct Interpreter {
 // For run_text and run_file: statements of a module.
 inline constexpr int kFileInput = 257;
 
-// Another state of the main thread, without any frame below it. What ran in the old one is never gone
-// back to.
+// Another state of the main thread, without any frame below it. What ran in the old one is never
+// gone back to.
 void BeginStack(const Interpreter& python) noexcept;
 
 }  // namespace eidolon::shim::process

@@ -56,8 +56,8 @@ bool MayGoOn() {
   return true;
 }
 
-// CPython gives its lock away around vfork, whose child shares it. This child's copy must be held by the
-// thread that it has.
+// CPython gives its lock away around vfork, whose child shares it. This child's copy must be held
+// by the thread that it has.
 int ForkWithInterpreter() {
   const Interpreter& python = *Interpreter::Find();
   const int before = python.take_lock();
@@ -156,8 +156,8 @@ void GoOnAs(const char* path, char* const arguments[], char* const variables[]) 
   if (forked_by == 0 || forked_by == core::RawSyscall(SYS_getpid)) return;
   forked_by = 0;
   const Interpreter* const python = Interpreter::Find();
-  if (python == nullptr || variables == nullptr || arguments == nullptr || arguments[0] == nullptr ||
-      strcmp(path, arguments[0]) != 0) {
+  if (python == nullptr || variables == nullptr || arguments == nullptr ||
+      arguments[0] == nullptr || strcmp(path, arguments[0]) != 0) {
     return;
   }
   python->after_fork_in_child();

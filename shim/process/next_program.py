@@ -1,7 +1,6 @@
 # Run by next_program.cc in a child that torchrun's process has forked for a rank, in place of executing Python
-# anew. Given: `command` and `variables` (what exec was to get) and `began_with` (the environment with which this
-# process began), all bytes. Says in `why_not` whether it may, without changing anything that a later exec would show; become() then makes
-# a program that has just begun of the one that forked.
+# anew. Says in `why_not` whether it may, without changing anything that a later exec would show; become() then
+# makes a program that has just begun of the one that forked.
 import gc
 import importlib.machinery
 import io
@@ -32,6 +31,8 @@ LAUNCHER = (
     "torch.numa",
 )
 
+# Given, all bytes: what exec was to get, and the environment with which this process began.
+command, variables, began_with = (globals()[name] for name in ("command", "variables", "began_with"))
 kept = []  # Never given back: descriptors that they would close have other owners now.
 
 
@@ -128,6 +129,8 @@ class Plan:
 
 def refusal():
     """Why this process is not to go on; None: it may."""
+    if not (3, 10) <= sys.version_info < (3, 13):  # 3.13 has a main thread's state that cannot be another.
+        return "ranks go on with Python 3.10 to 3.12 only"
     if "torch" not in sys.modules or not is_torchrun():
         return "what starts it is not torchrun without options of the interpreter"
     if not is_untouched():
@@ -135,7 +138,7 @@ def refusal():
     if other := other_variables():
         return f"{other} is not what it was when torchrun began"
     if plan.file is None:
-        return "it is no script or module of the same Python"
+        return "what it starts is not a script or module of the same Python"
     if sets_variables_first(plan.file):
         return f"{plan.file} sets variables before it imports torch"
     return None

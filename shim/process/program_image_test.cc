@@ -52,8 +52,8 @@ class Words {
 
 TEST(ProgramImageTest, TheKernelShowsTheNewCommandAndVariables) {
   EXPECT_TRUE(InChild([] {
-    const bool shown = ShowProgram(Words({"python", "-u", "train.py"}).get(),
-                                   Words({"RANK=3", "EMPTY="}).get());
+    const bool shown =
+        ShowProgram(Words({"python", "-u", "train.py"}).get(), Words({"RANK=3", "EMPTY="}).get());
     return shown && TextOf("/proc/self/cmdline") == "python\0-u\0train.py\0"s &&
            BeganWith() == "RANK=3\0EMPTY=\0"s;
   }));

@@ -13,8 +13,8 @@ namespace eidolon::shim::gpu {
 // Number of visible devices; 0 without a session. Fixed at the first call.
 int DeviceCount() noexcept;
 
-// The same for torchrun, which wants to know no more: without a session. Nothing: not torchrun, or it
-// takes a session to know.
+// The same for torchrun, which wants to know no more: without a session. Nothing: not torchrun, or
+// it takes a session to know.
 std::optional<int> DeviceCountOfLauncher() noexcept;
 
 // Requires: 0 <= device < DeviceCount().
