@@ -501,6 +501,7 @@ def main():
     import failure_behaviour  # noqa: F401
     import host_time_behaviour  # noqa: F401
     import iterations_behaviour  # noqa: F401
+    import launch_behaviour  # noqa: F401
     import life_behaviour  # noqa: F401
     import measuring_behaviour  # noqa: F401
     import memory_behaviour  # noqa: F401

@@ -11,7 +11,7 @@
 namespace eidolon::ring {
 
 inline constexpr std::uint64_t kMagic = 0x31676e6952646945;  // "EidRing1" in little endian.
-inline constexpr std::uint32_t kVersion = 3;
+inline constexpr std::uint32_t kVersion = 4;
 
 // Shared by all processes of one emulated server, also by those that never open a session. They map
 // it to read: only the agent writes, and the file is sealed against everybody else.
@@ -19,6 +19,7 @@ struct ServerPage {
   std::uint64_t magic;
   std::uint32_t version;
   HostModel host_model;
+  std::uint32_t device_count;  // What a launcher of ranks is told without a session.
   std::int64_t epoch_unix_ns;  // As in SegmentHeader.
   alignas(64)
       std::atomic<std::uint64_t> job_clock_ps;  // Largest rank clock of this server, and the

@@ -191,6 +191,10 @@ Session* Session::Existing() noexcept {
   return open && !tearing_down.load(std::memory_order_relaxed) ? TheSession() : nullptr;
 }
 
+bool Session::WasWanted() noexcept {
+  return phase.load(std::memory_order_acquire) != Phase::kUnknown;
+}
+
 Session* Session::Get() noexcept {
   if (Session* session = Existing()) return session;
   if (phase.load(std::memory_order_acquire) != Phase::kUnknown || IsTearingDown()) return nullptr;

@@ -24,6 +24,8 @@ class Session {
   static Session* Get() noexcept;
   // The session if one exists already; never connects. For time and exit paths.
   static Session* Existing() noexcept;
+  // Whether the session was asked for, which this process remembers whatever came of it.
+  static bool WasWanted() noexcept;
 
   int device_count() const noexcept;
   // Requires: 0 <= device < device_count().

@@ -3,8 +3,10 @@
 #include <cctype>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <string>
 
+#include "shim/core/launcher.h"
 #include "shim/gpu/device/device.h"
 
 namespace eidolon::shim::nvml::device {
@@ -82,7 +84,8 @@ unsigned CoresPerMultiprocessor(const ring::DeviceProperties& properties) {
 nvmlReturn_t GetCount(unsigned int* count) {
   if (const auto status = CheckInitialised(); status != NVML_SUCCESS) return status;
   if (count == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
-  *count = static_cast<unsigned>(DeviceCount());
+  const std::optional<int> known = core::DeviceCountOfTorchrun();
+  *count = static_cast<unsigned>(known.has_value() ? *known : DeviceCount());
   return NVML_SUCCESS;
 }
 

@@ -4,18 +4,27 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <string_view>
 
+#include "shim/core/launcher.h"
 #include "shim/core/session.h"
 
 namespace eidolon::shim::nvml {
 namespace {
 
 std::atomic<int> users{0};
+// Those in torchrun, which its ranks do not inherit (shim/process/next_program.h).
+std::atomic<int> users_in_launcher{0};
 
 // A handle is the address of its element; the contents are never looked at.
 char handles[ring::kMaxDevices];
 
 const core::Session* GetSession() { return core::Session::Get(); }
+
+std::string_view DriverName() {
+  const core::Session* session = GetSession();
+  return session == nullptr ? "" : session->header().driver_name;
+}
 
 struct Wording {
   nvmlReturn_t code;
@@ -52,7 +61,9 @@ constexpr Wording kWordings[] = {
 }  // namespace
 
 nvmlReturn_t CheckInitialised() {
-  return users.load(std::memory_order_acquire) > 0 ? NVML_SUCCESS : NVML_ERROR_UNINITIALIZED;
+  const bool used = users.load(std::memory_order_acquire) > 0 ||
+                    (users_in_launcher.load(std::memory_order_acquire) > 0 && core::IsTorchrun());
+  return used ? NVML_SUCCESS : NVML_ERROR_UNINITIALIZED;
 }
 
 int DeviceCount() {
@@ -83,16 +94,22 @@ namespace library_state {
 nvmlReturn_t Init() { return InitWithFlags(0); }
 
 nvmlReturn_t InitWithFlags(unsigned int) {
+  if (core::DeviceCountOfTorchrun().has_value()) {
+    users_in_launcher.fetch_add(1, std::memory_order_acq_rel);
+    return NVML_SUCCESS;
+  }
   if (GetSession() == nullptr) return NVML_ERROR_DRIVER_NOT_LOADED;
   users.fetch_add(1, std::memory_order_acq_rel);
   return NVML_SUCCESS;
 }
 
 nvmlReturn_t Shutdown() {
-  int before = users.load(std::memory_order_acquire);
-  while (before > 0) {
-    if (users.compare_exchange_weak(before, before - 1, std::memory_order_acq_rel)) {
-      return NVML_SUCCESS;
+  for (std::atomic<int>* count : {&users, &users_in_launcher}) {
+    int before = count->load(std::memory_order_acquire);
+    while (before > 0) {
+      if (count->compare_exchange_weak(before, before - 1, std::memory_order_acq_rel)) {
+        return NVML_SUCCESS;
+      }
     }
   }
   return NVML_ERROR_UNINITIALIZED;
@@ -107,14 +124,13 @@ const char* ErrorString(nvmlReturn_t result) {
 
 nvmlReturn_t GetDriverVersion(char* version, unsigned int length) {
   if (CheckInitialised() != NVML_SUCCESS) return NVML_ERROR_UNINITIALIZED;
-  return CopyText(GetSession()->header().driver_name, version, length);
+  return CopyText(std::string(DriverName()).c_str(), version, length);
 }
 
 nvmlReturn_t GetNvmlVersion(char* version, unsigned int length) {
   if (CheckInitialised() != NVML_SUCCESS) return NVML_ERROR_UNINITIALIZED;
   // The library's own version: its interface number before the driver's.
-  const std::string text =
-      std::to_string(NVML_API_VERSION) + "." + GetSession()->header().driver_name;
+  const std::string text = std::to_string(NVML_API_VERSION) + "." + std::string(DriverName());
   return CopyText(text.c_str(), version, length);
 }
 

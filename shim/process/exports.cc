@@ -17,6 +17,7 @@
 #include "services/ring/layout.h"
 #include "shim/core/life_line.h"
 #include "shim/core/system.h"
+#include "shim/process/next_program.h"
 
 #define EIDOLON_PROCESS_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -76,6 +77,7 @@ Function Next(const char* name, const char* version) {
 }
 
 int Replace(const char* path, char* const* arguments, char* const* environment) {
+  eidolon::shim::process::GoOnAs(path, arguments, environment);
   const RealTicks real_ticks;
   core::SayFarewell(Farewell::kReplaced);
   const long failure =

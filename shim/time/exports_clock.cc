@@ -32,7 +32,7 @@ bool IsWallClock(clockid_t id) {
 // (core/file_question.h). Neither the clock itself nor any wait is later.
 std::int64_t AfterFileQuestion(std::int64_t ns) noexcept {
   constexpr std::int64_t kStepNs = 1000;
-  [[gnu::tls_model("initial-exec")]] static constinit thread_local std::int64_t last_ns = 0;
+  std::int64_t& last_ns = time_::LastWallReadingNs();
   const bool asked = time_::InJob() && eidolon::shim::core::TakeFileQuestion();
   const std::int64_t earliest = asked ? last_ns + kStepNs : last_ns;
   // Much earlier than the last: a fork, or a test.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
 
 #include "services/ring/layout.h"
 #include "services/ring/nap.h"
@@ -11,6 +12,7 @@
 #include "shim/core/server_page.h"
 #include "shim/core/session.h"
 #include "shim/core/thread_role.h"
+#include "shim/time/new_program.h"
 #include "shim/time/real.h"
 
 namespace eidolon::shim::time {
@@ -154,6 +156,11 @@ struct Standstill {
 };
 [[gnu::tls_model("initial-exec")]] constinit thread_local Standstill standstill;
 
+[[gnu::tls_model("initial-exec")]] constinit thread_local std::int64_t last_wall_reading_ns = 0;
+
+enum class Answer : int { kUnknown, kNo, kYes };
+constinit std::atomic<Answer> is_future_rank{Answer::kUnknown};
+
 // True when the calling thread reads the clock again and again while it stands still.
 bool IsPolling(SimTime now) noexcept {
   Standstill& still = standstill;
@@ -222,8 +229,12 @@ bool HasBegun() noexcept { return ContinuedSession() != nullptr && core::HasBegu
 bool IsDriving() noexcept { return HasBegun() && core::CurrentRole() == core::ThreadRole::kDriver; }
 
 bool IsFutureRank() noexcept {
-  static const bool value = getenv("RANK") != nullptr;
-  return value;
+  Answer answer = is_future_rank.load(std::memory_order_relaxed);
+  if (answer == Answer::kUnknown) {
+    answer = getenv("RANK") != nullptr ? Answer::kYes : Answer::kNo;
+    is_future_rank.store(answer, std::memory_order_relaxed);
+  }
+  return answer == Answer::kYes;
 }
 
 void LiveThrough(SimTime time) noexcept { lived_through = std::max(lived_through, time); }
@@ -320,5 +331,20 @@ void WaitExpired(SimTime target) noexcept {
 }
 
 void LookedInVain() noexcept { LiveThrough(OwnNow() + kInstant); }
+
+std::int64_t& LastWallReadingNs() noexcept { return last_wall_reading_ns; }
+
+void BeginNewProgram() noexcept {
+  for (LimitedClock* clock : {&watchdog_clock, &gpu_free_clock, &fork_clock}) {
+    std::construct_at(clock);
+  }
+  own_ps.store(0);
+  start_up_ps.store(0);
+  handed_over.store(false);
+  lived_through = {};
+  standstill = {};
+  last_wall_reading_ns = 0;
+  is_future_rank.store(Answer::kUnknown);
+}
 
 }  // namespace eidolon::shim::time

@@ -93,4 +93,7 @@ void WaitExpired(base::SimTime target) noexcept;
 // clock stays.
 void LookedInVain() noexcept;
 
+// The calling thread's last reading of a wall clock; 0: none.
+std::int64_t& LastWallReadingNs() noexcept;
+
 }  // namespace eidolon::shim::time

@@ -90,6 +90,8 @@ ServerPage::~ServerPage() {
   if (doorbell_file_ >= 0) close(doorbell_file_);
 }
 
+void ServerPage::TellDeviceCount(std::uint32_t count) { page_->device_count = count; }
+
 void ServerPage::RaiseJobClock(std::uint64_t clock_ps) {
   if (page_->job_clock_ps.load(std::memory_order_relaxed) < clock_ps) {
     page_->job_clock_ps.store(clock_ps, std::memory_order_release);

@@ -23,6 +23,8 @@ class ServerPage {
   ServerPage& operator=(ServerPage&& other) noexcept;
   ~ServerPage();
 
+  // Requires: no process of the server was started yet.
+  void TellDeviceCount(std::uint32_t count);
   // Grows only.
   void RaiseJobClock(std::uint64_t clock_ps);
   std::uint64_t job_clock_ps() const;

@@ -141,6 +141,7 @@ base::Result<void> Agent::SetUp() {
                                        job_->content.epoch_unix_ns);
   if (!page) return std::unexpected(page.error());
   page_.emplace(std::move(*page));
+  page_->TellDeviceCount(static_cast<std::uint32_t>(job_->content.devices.size()));
   page_ready_.store(true);
   if (auto made = MakeHostCosts(); !made) return made;
   network_ = std::make_unique<client::NetworkClient>(

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "services/base/text.h"
+#include "shim/core/launcher.h"
 #include "shim/core/session.h"
 
 namespace eidolon::shim::gpu {
@@ -95,6 +96,19 @@ int DeviceCount() noexcept {
     }
   }
   return visible_count;
+}
+
+std::optional<int> DeviceCountOfLauncher() noexcept {
+  const std::optional<int> all_devices = core::DeviceCountOfTorchrun();
+  const char* const variable = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (!all_devices.has_value() || variable == nullptr) return all_devices;
+  if (std::string_view(variable).find("GPU-") != std::string_view::npos) return std::nullopt;
+  try {
+    const std::vector<ring::DeviceProperties> all(static_cast<std::size_t>(*all_devices));
+    return static_cast<int>(SelectDevices(variable, all).size());
+  } catch (...) {
+    return std::nullopt;
+  }
 }
 
 const ring::DeviceProperties& PropertiesOf(int device) noexcept {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -11,6 +12,10 @@ namespace eidolon::shim::gpu {
 
 // Number of visible devices; 0 without a session. Fixed at the first call.
 int DeviceCount() noexcept;
+
+// The same for torchrun, which wants to know no more: without a session. Nothing: not torchrun, or
+// it takes a session to know.
+std::optional<int> DeviceCountOfLauncher() noexcept;
 
 // Requires: 0 <= device < DeviceCount().
 const ring::DeviceProperties& PropertiesOf(int device) noexcept;

@@ -1,0 +1,82 @@
+"""Ranks that go on from torchrun's process, and those that are executed. Run by behaviour.py."""
+
+import json
+
+from trial import expect, expect_complete, expect_failed, prediction_of, test
+
+# Tells how the rank began: a process that was executed has no module of torch before it imports torch.
+RANK = """
+    import os, sys
+    went_on = "torch.nn" in sys.modules and "torch" not in sys.modules
+    FIRST
+    import torch, torch.distributed as dist
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl")
+    told = {"went_on": went_on, "arguments": sys.argv, "original": sys.orig_argv[1:], "path": sys.path[1:],
+            "command": open("/proc/self/cmdline").read().split("\\0")[1:], "name": open("/proc/self/comm").read(),
+            "file": os.path.basename(__file__), "globals": sorted(globals().keys()), "flags": str(sys.flags),
+            "threads": torch.get_num_threads(), "session": os.getsid(0) == os.getpid(),
+            "environment": sorted(name for name in os.environ if name != "RANKS_GO_ON"),
+            "kernel's": os.environ["RANK"] in open("/proc/self/environ").read().split("RANK=")[1][:1]}
+    if os.environ["RANK"] == "0":
+        import json
+        print("told", json.dumps(told), flush=True)
+    x = torch.ones(1024, 1024, device="cuda")
+    for step in range(8):
+        x = x @ x
+        dist.all_reduce(x); torch.cuda.synchronize()
+    dist.destroy_process_group()
+    LAST
+"""
+
+
+def train(world, first="pass", last="pass", env=None, command=None):
+    extra = f"env: [{{name: {env[0]}, value: '{env[1]}'}}]\n" if env else ""
+    script = RANK.replace("FIRST", first).replace("LAST", last)
+    job = world.server.run(world.job(script, ranks=2, measure=100, extra=extra, command=command))
+    lines = world.server.logs(job["metadata"]["name"]).splitlines()
+    told = next((line.partition("told ")[2] for line in lines if "told {" in line), "null")
+    return job, json.loads(told), lines
+
+
+@test
+def ranks_go_on_from_torchruns_process_as_if_they_were_executed(world):
+    job, told, _ = train(world)
+    other_job, other, _ = train(world, env=("RANKS_GO_ON", "0"))
+    expect_complete(job)
+    expect_complete(other_job)
+    expect(told.pop("went_on") and not other.pop("went_on"), "a rank did not go on, or did although it must not")
+    different = {key: (told[key], other[key]) for key in told if told[key] != other[key]}
+    expect(not different, f"a rank that went on differs: {different}")
+    expect(prediction_of(job) == prediction_of(other_job), "the prediction depends on how ranks were started")
+    module = ["torchrun", "-m", "script"]
+    job, told, _ = train(world, command=module)
+    expect_complete(job)
+    expect(told["went_on"] and told["command"][1:3] == ["-m", "script"], f"a module did not go on: {told}")
+
+
+@test
+def ranks_are_executed_where_that_makes_a_difference(world):
+    sets = 'os.environ["TORCH_SHOW_CPP_STACKTRACES"] = "1"'
+    job, told, lines = train(world, first=sets, env=("RANKS_GO_ON", "explain"))
+    expect_complete(job)
+    expect(not told["went_on"], "a rank went on that sets a variable of torch before it imports torch")
+    expect(any("sets variables before it imports torch" in line for line in lines), f"nobody says why: {lines}")
+    # By a module of its own, which is not looked at: noticed as it imports torch, before it has done anything.
+    job, told, _ = train(
+        world, first='getattr(os, "put" + "env")("TORCH_SHOW_CPP_STACKTRACES", "1") if went_on else None'
+    )
+    expect_complete(job)
+    expect(not told["went_on"], "a rank went on whose torch has not seen its variables")
+
+
+@test
+def ranks_that_went_on_end_as_executed_ones(world):
+    job, told, lines = train(world, last="raise ValueError('at the end')")
+    expect_failed(job, "CommandFailed", "exit status 1")
+    expect(told["went_on"] and any("ValueError: at the end" in line for line in lines), f"no traceback: {lines}")
+    below = [line for line in lines if "next_program" in line or "<string>" in line]
+    expect(not below, f"the traceback shows what runs the program: {below}")
+    job, told, lines = train(world, last="os.kill(os.getpid(), 9)")
+    expect(told["went_on"] and any("Signal 9 (SIGKILL)" in line for line in lines), f"no signal: {lines}")
+    expect_failed(job, "RankLost", "SIGKILL")

@@ -1,0 +1,29 @@
+// Ranks that go on from torchrun's own process instead of being executed.
+//
+// torchrun has imported torch already when it starts its ranks, each of which would spend three
+// seconds of a processor on doing so again. vfork in such a process gives a child of its own
+// memory, and its exec, if it asks for the same Python with a script or module, makes a new program
+// of that child: descriptors, signals, variables, names and the interpreter's main program are
+// those that exec would have made, torch's modules stay. Where that is not certain, exec is exec.
+// docs/how-to says when.
+//
+// Only the main thread of a process without a session, in a job. RANKS_GO_ON=0 switches it off.
+#pragma once
+
+namespace eidolon::shim::process {
+
+// What the calling program's vfork shall be: libc's vfork, or its fork for a child that may go on.
+// Called before each.
+using Fork = int (*)();
+Fork ForkForChild() noexcept;
+
+// While such a child is forked.
+bool IsForkedToGoOn() noexcept;
+// Whether this process is one that went on, or a fork of it.
+bool HasGoneOn() noexcept;
+
+// In such a child: goes on as the program that exec was to run, and never returns. Elsewhere, or
+// where it may not, returns with everything as it was, for exec.
+void GoOnAs(const char* path, char* const arguments[], char* const variables[]) noexcept;
+
+}  // namespace eidolon::shim::process
