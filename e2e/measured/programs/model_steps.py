@@ -279,7 +279,7 @@ def volumes():
 
 
 class Clicks(nn.Module):
-    """DLRM: 26 tables of embeddings, a small network below and above their products."""
+    """DLRM: 26 tables of embeddings, a small network below and above their interactions."""
 
     def __init__(self, rows=400_000, width=128, tables=26):
         super().__init__()
@@ -289,15 +289,15 @@ class Clicks(nn.Module):
             return nn.Sequential(*(m for i, o in zip(sizes, sizes[1:]) for m in (nn.Linear(i, o), nn.ReLU())))
 
         self.bottom = layers(13, 512, 256, width)
-        products = (tables + 1) * tables // 2
-        self.top = nn.Sequential(layers(products + width, 1024, 1024, 512, 256), nn.Linear(256, 1))
+        interactions = (tables + 1) * tables // 2
+        self.top = nn.Sequential(layers(interactions + width, 1024, 1024, 512, 256), nn.Linear(256, 1))
         self.register_buffer("pairs", torch.triu_indices(tables + 1, tables + 1, 1))
 
     def forward(self, dense, sparse):
         x = self.bottom(dense)
         all_of = torch.stack([x, *(t(i) for t, i in zip(self.tables, sparse))], 1)
-        products = torch.bmm(all_of, all_of.transpose(1, 2))[:, self.pairs[0], self.pairs[1]]
-        return self.top(torch.cat([x, products], 1))
+        interactions = torch.bmm(all_of, all_of.transpose(1, 2))[:, self.pairs[0], self.pairs[1]]
+        return self.top(torch.cat([x, interactions], 1))
 
 
 def clicks():
