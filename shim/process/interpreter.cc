@@ -1,6 +1,8 @@
 #include "shim/process/interpreter.h"
 
 #include <dlfcn.h>
+#include <limits.h>
+#include <pthread.h>
 
 namespace eidolon::shim::process {
 namespace {
@@ -50,6 +52,14 @@ void Replace(const Interpreter& python) {
   python.delete_state(old);
 }
 
+// Extension modules keep the thread's state in keys of their own (pybind11: each of its copies), and
+// would wait for the interpreter's lock with the old one while the new one holds it.
+void TellExtensions(const void* before, const void* now) {
+  for (pthread_key_t key = 0; key < PTHREAD_KEYS_MAX; ++key) {
+    if (pthread_getspecific(key) == before) pthread_setspecific(key, now);
+  }
+}
+
 }  // namespace
 
 const Interpreter* Interpreter::Find() noexcept {
@@ -59,9 +69,11 @@ const Interpreter* Interpreter::Find() noexcept {
 }
 
 void BeginStack(const Interpreter& python) noexcept {
+  void* const before = python.this_state();
   // Twice: while the old one is there, the thread is known by it, and not by one made meanwhile.
   Replace(python);
   Replace(python);
+  TellExtensions(before, python.this_state());
 }
 
 }  // namespace eidolon::shim::process

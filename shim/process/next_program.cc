@@ -46,7 +46,7 @@ void Explain(std::string_view why_not) {
 
 // Whether this process is torchrun and has done nothing in the shim that a child would inherit.
 bool MayGoOn() {
-  if (!core::IsTorchrun() || IsWanted("0")) return false;
+  if (!core::IsTorchrun() || (!IsWanted("1") && !IsWanted("explain"))) return false;
   const Interpreter* const python = Interpreter::Find();
   if (python == nullptr || python->is_initialized() == 0 || !IsMainThread()) return false;
   if (core::Session::WasWanted() || core::ticks_hidden.load()) {

@@ -7,7 +7,7 @@
 // those that exec would have made, torch's modules stay. Where that is not certain, exec is exec.
 // docs/how-to says when.
 //
-// Only the main thread of a process without a session, in a job. RANKS_GO_ON=0 switches it off.
+// Only the main thread of a process without a session, in a job. RANKS_GO_ON=1 switches it on.
 #pragma once
 
 namespace eidolon::shim::process {

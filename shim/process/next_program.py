@@ -195,7 +195,7 @@ class TorchWatch:
         names = ", ".join(sorted(self.missed))
         print(
             f"eidolon: this program set {names} before it imported torch, which had been imported by torchrun already and"
-            " has not seen it: set RANKS_GO_ON=0 for the job, and ranks begin on their own",
+            " has not seen it: without RANKS_GO_ON ranks begin on their own",
             file=sys.stderr,
         )
 
