@@ -10,11 +10,10 @@ are drawn with a fixed seed; --list prints them.
 import json
 import random
 import sys
-import time
 
 import torch
 import torch.nn.functional as F
-from scattered import kernels_of, microseconds
+from scattered import write
 
 fp32, fp16, bf16 = torch.float32, torch.float16, torch.bfloat16
 FORMATS = {1: None, 2: torch.channels_last, 3: torch.channels_last_3d}
@@ -93,6 +92,8 @@ def convolutions():
         w = w.contiguous(memory_format=form)
         options = dict(stride=shape["stride"], padding=shape["padding"], groups=shape["groups"])
         forward = CONVOLVE[d, shape["transposed"]]
+
+        torch.backends.cudnn.allow_tf32 = shape["tf32"]
 
         def run(x=x, w=w, forward=forward, options=options):
             return forward(x, w, **options)
@@ -185,24 +186,9 @@ def main():
         for shape in shapes():
             print(json.dumps(shape))
         return
-    end = time.time() + (float(sys.argv[2]) if len(sys.argv) > 2 else 1e9)
-    torch.manual_seed(0)
-    busy = torch.randn(8192, 8192, device="cuda")
-    with open(sys.argv[1], "w") as file:
-        groups = dict(attention=attention, pictures=pictures, convolutions=convolutions)
-        for group in sys.argv[3].split(",") if len(sys.argv) > 3 else groups:
-            for row, run in groups[group]():
-                torch.backends.cudnn.allow_tf32 = row.get("tf32", True)
-                try:
-                    run()
-                    row["us"] = microseconds(run, busy)
-                    row["kernels"] = kernels_of(run)
-                except Exception as error:
-                    row["failed"] = f"{type(error).__name__}: {str(error)[:200]}"
-                print(json.dumps(row), file=file, flush=True)
-                if time.time() > end:
-                    print(f"stopped at the time limit: {row}")
-                    return
+    groups = dict(attention=attention, pictures=pictures, convolutions=convolutions)
+    wanted = sys.argv[3].split(",") if len(sys.argv) > 3 else groups
+    write(sys.argv[1], [groups[name] for name in wanted], *map(float, sys.argv[2:3]))
 
 
 if __name__ == "__main__":

@@ -6,15 +6,12 @@ Writes a line of JSON for each operator to FILE: microseconds of one (twenty in 
 kernel of one with grid, block and the median of five durations in nanoseconds, as PyTorch's profiler gives them.
 """
 
-import json
 import sys
-import time
-import traceback
 
 import torch
 import torch.nn.functional as F
 from convolutions import with_backward
-from scattered import kernels_of, microseconds
+from scattered import write
 
 fp32, bf16 = torch.float32, torch.bfloat16
 
@@ -129,28 +126,14 @@ def linear_attention():
     yield "fla cross_entropy", dict(rows=8192, words=32000), with_backward(lambda: loss(scores, words), scores)
 
 
+def described(group):
+    for name, shape, run in group():
+        yield dict(op=name, **shape), run
+
+
 def main():
-    end = time.time() + (float(sys.argv[2]) if len(sys.argv) > 2 else 1e9)
-    torch.manual_seed(0)
-    busy = torch.randn(8192, 8192, device="cuda")
-    with open(sys.argv[1], "w") as file:
-        for group in (ligers, quantised, flexible, linear_attention):
-            try:
-                for name, shape, run in group():
-                    row = dict(op=name, **shape)
-                    try:
-                        run()
-                        row["us"] = microseconds(run, busy)
-                        row["kernels"] = kernels_of(run)
-                    except Exception as error:
-                        row["failed"] = f"{type(error).__name__}: {str(error)[:200]}"
-                    print(json.dumps(row), file=file, flush=True)
-                    if time.time() > end:
-                        print(f"stopped at the time limit: {name}")
-                        return
-            except Exception:
-                traceback.print_exc()
-            torch.cuda.empty_cache()
+    groups = (ligers, quantised, flexible, linear_attention)
+    write(sys.argv[1], [lambda g=group: described(g) for group in groups], *map(float, sys.argv[2:3]))
 
 
 if __name__ == "__main__":

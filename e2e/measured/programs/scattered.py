@@ -12,6 +12,8 @@ import os
 import statistics
 import sys
 import tempfile
+import time
+import traceback
 
 import torch
 import torch.nn.functional as F
@@ -175,20 +177,32 @@ def microseconds(run, busy):
     return round(begin.elapsed_time(end) * 1e3 / REPEATS, 2)
 
 
-def main():
+def write(path, groups, seconds=float("inf")):
+    """Times what the groups yield, a description and a function each, and writes a line of JSON for each."""
+    end = time.time() + seconds
     torch.manual_seed(0)
     busy = normal(8192, 8192)
-    with open(sys.argv[1], "w") as file:
-        for group in (histograms, scattered_sums, scans_and_sorts, random_numbers):
-            for row, run in group():
-                try:
-                    run()
-                    row["us"] = microseconds(run, busy)
-                    row["kernels"] = kernels_of(run)
-                except Exception as error:
-                    row["failed"] = f"{type(error).__name__}: {str(error)[:200]}"
-                print(json.dumps(row), file=file, flush=True)
+    with open(path, "w") as file:
+        for group in groups:
+            try:
+                for row, run in group():
+                    try:
+                        run()
+                        row["us"] = microseconds(run, busy)
+                        row["kernels"] = kernels_of(run)
+                    except Exception as error:
+                        row["failed"] = f"{type(error).__name__}: {str(error)[:200]}"
+                    print(json.dumps(row), file=file, flush=True)
+                    if time.time() > end:
+                        print(f"stopped at the time limit: {row}")
+                        return
+            except Exception:  # What makes the next one failed.
+                traceback.print_exc()
             torch.cuda.empty_cache()
+
+
+def main():
+    write(sys.argv[1], (histograms, scattered_sums, scans_and_sorts, random_numbers))
 
 
 if __name__ == "__main__":
