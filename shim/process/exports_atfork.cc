@@ -2,6 +2,13 @@
 // (next_program.h). PyTorch's notes that its CUDA cannot be used any more: it is passed over. That
 // of libuv, inside of libtorch_cpu, closes and opens a pipe of its own, which exec would have
 // closed and whose numbers are others' in a process that has gone on: it is never run there.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define EIDOLON_THREAD_SANITIZER 1  // Registers handlers before code that it watches may run.
+#endif
+#endif
+#ifndef EIDOLON_THREAD_SANITIZER
+
 #include <dlfcn.h>
 
 #include <array>
@@ -72,3 +79,5 @@ extern "C" __attribute__((visibility("default"))) int __register_atfork(Handler 
   if (child != nullptr && core::IsTorchrun()) child = StandFor(child);
   return next(prepare, parent, child, object);
 }
+
+#endif

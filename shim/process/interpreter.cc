@@ -52,8 +52,8 @@ void Replace(const Interpreter& python) {
   python.delete_state(old);
 }
 
-// Extension modules keep the thread's state in keys of their own (pybind11: each of its copies), and
-// would wait for the interpreter's lock with the old one while the new one holds it.
+// Extension modules keep the thread's state in keys of their own (pybind11: each of its copies),
+// and would wait for the interpreter's lock with the old one while the new one holds it.
 void TellExtensions(const void* before, const void* now) {
   for (pthread_key_t key = 0; key < PTHREAD_KEYS_MAX; ++key) {
     if (pthread_getspecific(key) == before) pthread_setspecific(key, now);
