@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <fstream>
 #include <initializer_list>
@@ -92,7 +93,7 @@ TEST(ProgramImageTest, TorchrunIsKnownByItsCommandButNotItsRanks) {
 }
 
 TEST(ProgramImageTest, AChildOfAnotherProcessSharesItsMemoryUntilItsExec) {
-  volatile int written = 0;
+  std::atomic<int> written{0};
   const pid_t child = vfork();
   if (child == 0) {
     written = 1;
