@@ -110,9 +110,9 @@ TEST(ConvolutionModelTest, GradientsOfChannelsLastAreAsFastAsForwards) {
   c.pad = 1;
   EXPECT_NEAR(Microseconds(c, "H200-SXM-141GB"), 90.7, 8);
   c.kind = cudnn_numbers::kConvolutionBackwardData;
-  EXPECT_NEAR(Microseconds(c, "H200-SXM-141GB"), 90.5, 9);
+  EXPECT_NEAR(Microseconds(c, "H200-SXM-141GB"), 90.5, 8);
   c.kind = cudnn_numbers::kConvolutionBackwardFilter;
-  EXPECT_NEAR(Microseconds(c, "H200-SXM-141GB"), 105, 14);
+  EXPECT_NEAR(Microseconds(c, "H200-SXM-141GB"), 105, 10);
 }
 
 TEST(ConvolutionModelTest, MultipliesPointsAsTheyLie) {
