@@ -154,7 +154,8 @@ double FilterSeconds(const GpuModel& gpu, const Convolution& roles) {
   }
   const bool narrow = roles.element() <= 2;
   const bool half = std::min(channels, filters) <= kTile;
-  // 0.85: 87.3 us of ResNet-50's windows of 128 channels on H200, without what prepares and adds up.
+  // 0.85: 87.3 us of ResNet-50's windows of 128 channels on H200, without what prepares and adds
+  // up.
   double share = narrow ? (half ? 0.52 : 0.85) : (half ? 0.3 : 0.46);
   if (channels <= kFewChannels) share = narrow ? 0.08 : 0.2;
   if (roles.window() > kLargeWindow) share = half ? 0.25 : 0.54;
