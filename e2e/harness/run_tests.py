@@ -136,6 +136,11 @@ def processor_seconds():
     return (user + nice + system) / os.sysconf("SC_CLK_TCK")
 
 
+def beginning_and_end(lines):
+    """Of long output the first lines and, since a test's reason stands there, more of the last ones."""
+    return lines if len(lines) <= 80 else [*lines[:15], "...", *lines[-64:]]
+
+
 def words_of_failed(text):
     """What ctest, or a runner of ours, printed of each failed test, or else the end of the text."""
     failed = re.compile(r"\s*\d+/\d+ Test +#\d+: .*\*\*\*(?!Skipped|Not Run \(Disabled)")
@@ -145,7 +150,7 @@ def words_of_failed(text):
     for at, line in enumerate(lines):
         if failed.match(line):
             end = next((i for i in range(at + 1, len(lines)) if another.match(lines[i])), len(lines))
-            kept += lines[at : min(end, at + 80)]
+            kept += beginning_and_end(lines[at:end])
         elif line.startswith("FAIL "):
             # Its words come before its name or, of the cluster test, after it.
             begin = max((i for i in range(at) if ENDED.match(lines[i])), default=-1)
