@@ -6,7 +6,8 @@ Keys are those of rows, or row:test. Classes: ours, wheel, values (docs/compatib
 MILLION_WEIGHTS = ("values", "compares weights of 1024 x 1024 layers after some steps")
 NEVER_MET = (
     "ours",
-    "lets an all-reduce hang until its watchdog ends the process; here a job ends once a collective can never be met",
+    "rank 1 calls an all-reduce that rank 0 never calls; its wait times out as it should, but here a job ends when a rank "
+    "leaves a communicator in which another one still waits for it",
 )
 
 REASONS = {
