@@ -20,7 +20,8 @@ class Job:
 
 def file_for(row, build, main, packages):
     """Where the row's jobs are kept."""
-    seen = hashlib.sha256(repr((row.command, row.gpus, main.name, packages.name)).encode())
+    words = [pathlib.Path(word).name for word in row.command]  # The same in every checkout.
+    seen = hashlib.sha256(repr((words, row.gpus, main.name, packages.name)).encode())
     programs = [pathlib.Path(word) for word in row.command if word.endswith(".py")]
     for path in sorted([*build.glob("bin/*"), *build.glob("lib/**/*.so*"), *programs]):
         if path.is_file():

@@ -5,6 +5,7 @@ The suite's program prints `test: NAME` for each of its tests when it is asked w
 """
 
 import re
+import time
 
 from kept import Job
 from trial import Ended, complaint, run
@@ -83,9 +84,10 @@ def run_named(eidolon, main, packages, row, command, folder, names):
     return ended, "\n".join(lines_of(verdicts(ended, names)))
 
 
-def run_suite(eidolon, main, packages, row, command, folder, kept, tell):
+def run_suite(eidolon, main, packages, row, command, folder, kept, tell, seconds=float("inf")):
     """As trial.run, of all tests of the row's topic but those of the jobs `kept`, which gets the others as they end.
-    `tell` is called with a line for each test."""
+    `tell` is called with a line for each test. After so many seconds no job begins: tests without a verdict are `left`."""
+    began = time.monotonic()
     folder.mkdir()
     listed = run(eidolon, main, packages, row, (*command, "--list", row.topic), folder / "list")
     names = re.findall(r"^test: (\w+)$", listed.words, re.M)
@@ -93,6 +95,8 @@ def run_suite(eidolon, main, packages, row, command, folder, kept, tell):
         return listed
     jobs = kept.ended()
     while left := [name for name in names if not any(name in job.found for job in jobs)]:
+        if time.monotonic() - began >= seconds:
+            break
         chunk = left[: row.chunk]
         ended = run(eidolon, main, packages, row, (*command, *chunk), folder / str(len(jobs)))
         jobs.append(job_of(ended, chunk))
@@ -100,4 +104,5 @@ def run_suite(eidolon, main, packages, row, command, folder, kept, tell):
         for line in lines_of(jobs[-1].found):
             tell(line)
     found = {name: came for job in jobs for name, came in job.found.items()}
+    found |= {name: ("left", "") for name in left}
     return Ended(whole_status(jobs), "\n".join(lines_of(found)), "", sum(job.wall for job in jobs))

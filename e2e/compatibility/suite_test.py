@@ -11,6 +11,7 @@ from unittest import mock
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import suite
+import trial
 from kept import Jobs, file_for
 from trial import Ended
 
@@ -25,6 +26,7 @@ class Row:
     gpus: int = 2
     chunk: int = 2
     topic: str = "all"
+    suite: bool = True
 
 
 class Stopped(Exception):
@@ -53,7 +55,7 @@ class GoingOnTest(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
         self.jobs = []
 
-    def run_until(self, stopped_at, kept, folder):
+    def run_until(self, stopped_at, kept, folder, seconds=float("inf")):
         """Runs a suite of five tests until the job that has the test `stopped_at` is begun."""
 
         def run(_eidolon, _main, _packages, _row, command, _folder):
@@ -67,7 +69,8 @@ class GoingOnTest(unittest.TestCase):
 
         with mock.patch.object(suite, "run", run):
             row = Row()
-            return suite.run_suite("eidolon", "m", "p", row, row.command, self.folder / folder, kept, lambda _: None)
+            world = ("eidolon", "m", "p", row, row.command, self.folder / folder)
+            return suite.run_suite(*world, kept, lambda _: None, seconds)
 
     def test_runs_only_the_tests_that_had_not_ended_and_counts_them_all(self):
         path = self.folder / "jobs.jsonl"
@@ -84,6 +87,17 @@ class GoingOnTest(unittest.TestCase):
         self.run_until(None, Jobs(path, anew=True), "one")
         self.run_until(None, Jobs(path, anew=True), "two")
         self.assertEqual(self.jobs, 2 * [["a", "b"], ["c", "d"], ["e"]])
+
+    def test_says_which_tests_were_left_when_its_time_was_over(self):
+        path = self.folder / "jobs.jsonl"
+        with self.assertRaises(Stopped):
+            self.run_until("e", Jobs(path, anew=True), "one")
+        ended = self.run_until(None, Jobs(path, anew=False), "two", seconds=0)
+        self.assertEqual(
+            re.findall(r"^(\w+): (\w)", ended.words, re.M), [*(("passes", n) for n in "abcd"), ("left", "e")]
+        )
+        result = trial.judged(Row(), ended)
+        self.assertEqual((result["passed"], result["total"], result["left"]), (4, 4, 1))
 
     def test_other_binaries_have_another_file(self):
         build, main = self.folder / "build", self.folder / "main"
