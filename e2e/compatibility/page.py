@@ -52,6 +52,8 @@ def outcome_of(row, result):
         words = f"passes {result['passed']} of {result['total']}"
         if result.get("skipped"):
             words += f", {result['skipped']} skipped"
+        if result.get("left"):
+            words += f", {result['left']} not run"
         if result["outcome"] != "runs":
             words += f"; stops: {result['message']}"
     elif words != "runs":

@@ -5,7 +5,9 @@ The suite's program prints `test: NAME` for each of its tests when it is asked w
 """
 
 import re
+import time
 
+from kept import Job
 from trial import Ended, complaint, run
 
 VERDICT = re.compile(r"^(begins|passes|skipped|wrong): (\w+)(?:: (.*))?$", re.M)
@@ -55,33 +57,52 @@ def lines_of(found):
         yield f"{kind}: {name}" + (f": {why}" if why else "")
 
 
-def whole_status(statuses):
+def whole_status(jobs):
     """Of all jobs of a suite: what was unknown and refused in any of them."""
-    predictions = [status.get("prediction", {}) for status in statuses]
-    refused = {call["name"]: call for p in predictions for call in p.get("unsupportedCalls", [])}
-    unknown = sum(p.get("unknownReads", 0) for p in predictions)
+    refused = {call["name"]: call for job in jobs for call in job.prediction["unsupportedCalls"]}
     return {
         "phase": "Complete",
-        "prediction": {"unknownReads": unknown, "unsupportedCalls": [refused[name] for name in sorted(refused)]},
+        "prediction": {
+            "unknownReads": sum(job.prediction["unknownReads"] for job in jobs),
+            "unsupportedCalls": [refused[name] for name in sorted(refused)],
+        },
     }
 
 
-def run_suite(eidolon, main, packages, row, command, folder, tell):
-    """As trial.run, of all tests of the row's topic. `tell` is called with a line for each test."""
+def job_of(ended, chunk):
+    prediction = ended.status.get("prediction", {})
+    told = {
+        "unknownReads": prediction.get("unknownReads", 0),
+        "unsupportedCalls": prediction.get("unsupportedCalls", []),
+    }
+    return Job(verdicts(ended, chunk), told, ended.wall)
+
+
+def run_named(eidolon, main, packages, row, command, folder, names):
+    """As trial.run, of these tests of the suite in one job."""
+    ended = run(eidolon, main, packages, row, (*command, *names), folder)
+    return ended, "\n".join(lines_of(verdicts(ended, names)))
+
+
+def run_suite(eidolon, main, packages, row, command, folder, kept, tell, seconds=float("inf")):
+    """As trial.run, of all tests of the row's topic but those of the jobs `kept`, which gets the others as they end.
+    `tell` is called with a line for each test. After so many seconds no job begins: tests without a verdict are `left`."""
+    began = time.monotonic()
     folder.mkdir()
     listed = run(eidolon, main, packages, row, (*command, "--list", row.topic), folder / "list")
     names = re.findall(r"^test: (\w+)$", listed.words, re.M)
     if not names:
         return listed
-    wall, found, statuses = 0, {}, []
-    while names:
-        chunk = names[: row.chunk]
-        ended = run(eidolon, main, packages, row, (*command, *chunk), folder / str(len(statuses)))
-        wall += ended.wall
-        statuses.append(ended.status)
-        came = verdicts(ended, chunk)
-        for line in lines_of(came):
+    jobs = kept.ended()
+    while left := [name for name in names if not any(name in job.found for job in jobs)]:
+        if time.monotonic() - began >= seconds:
+            break
+        chunk = left[: row.chunk]
+        ended = run(eidolon, main, packages, row, (*command, *chunk), folder / str(len(jobs)))
+        jobs.append(job_of(ended, chunk))
+        kept.keep(jobs[-1])
+        for line in lines_of(jobs[-1].found):
             tell(line)
-        found |= came
-        names = [name for name in names if name not in found]
-    return Ended(whole_status(statuses), "\n".join(lines_of(found)), "", wall)
+    found = {name: came for job in jobs for name, came in job.found.items()}
+    found |= {name: ("left", "") for name in left}
+    return Ended(whole_status(jobs), "\n".join(lines_of(found)), "", sum(job.wall for job in jobs))

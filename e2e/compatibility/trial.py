@@ -88,6 +88,7 @@ def judged(row, ended):
         result["passed"] = len(re.findall(r"^passes: ", ended.words, re.M))
         result["failures"] = dict(re.findall(r"^wrong: ([^:\n]+)(?:: (.*))?$", ended.words, re.M))
         result["skipped"] = len(re.findall(r"^skipped: ", ended.words, re.M))
+        result["left"] = len(re.findall(r"^left: ", ended.words, re.M))
         result["total"] = result["passed"] + len(result["failures"])
         # Of programs that name only what is wrong.
         if told := re.search(r"^passed (\d+) of (\d+)$", ended.words, re.M):

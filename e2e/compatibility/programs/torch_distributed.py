@@ -1,6 +1,7 @@
 """torch's own tests of torch.distributed, which are in its wheel, with NCCL, on as many ranks as the first argument says.
 
-Started as upstream's test_distributed_spawn.py starts them: each test in processes of its own. Further arguments are
+Started as upstream's test_distributed_spawn.py starts them, each test in processes of its own, but those are forked from
+one that has imported torch and has not looked for a GPU: importing takes longer than most tests. Further arguments are
 names of tests; `--list TOPIC` prints the names of all that this backend has, `training` or `collectives`.
 """
 
@@ -23,10 +24,32 @@ from torch.testing._internal.distributed.distributed_test import DistributedTest
 TRAINING = re.compile("ddp|distributeddata|sgd|averager|model|bucket|graph|grad|param|sync_?b", re.I)
 
 
+# What the tests import and what looks for no GPU, which torch's own test modules do.
+IMPORTED = [
+    "torch",
+    "torch._dynamo",
+    "torch._inductor.test_operators",
+    "torch.distributed.fsdp",
+    "torch.distributed.optim",
+    "pytest",
+]
+FRESH = torch.multiprocessing.get_context("forkserver")
+
+
+def begin(environment, run, *args, **kwargs):
+    os.environ.update(environment)
+    run(*args, **kwargs)
+
+
+def process(target, name, args, kwargs):
+    """A process as one that is spawned, with the variables that this one has now."""
+    return FRESH.Process(target=begin, name=name, args=(dict(os.environ), target, *args), kwargs=kwargs)
+
+
 class TestDistributedSpawn(TestDistBackend, DistributedTest._DistTestBase):
     def setUp(self):
         super().setUp()
-        self._spawn_processes()
+        self._start_processes(process)
         torch.backends.cudnn.flags(enabled=True, allow_tf32=False).__enter__()
 
 
@@ -60,4 +83,5 @@ if __name__ == "__main__":
             if is_of_topic and not hasattr(getattr(TestDistributedSpawn, name), "__unittest_skip__"):
                 print(f"test: {name}")
     else:
+        FRESH.set_forkserver_preload(IMPORTED)
         unittest.TestSuite(TestDistributedSpawn(name) for name in sys.argv[2:]).run(Lines())
