@@ -266,6 +266,39 @@ def picture_table(folder):
         yield f"| {kind} | {brief(errors)} |"
 
 
+# Kernels whose times a model or a table gives; of the others nobody has measured any.
+KNOWN = re.compile(r"at::native|^(Mem|nvjet|cutlass|void cutlass|void cublas|triton_(poi|red|per)_)")
+
+
+def others_pairs(folder):
+    """Rows of others_kernels.py, with each of their kernels beside the one that was predicted in its place."""
+    predicted = load(folder, "predicted/others.json")
+    with gzip.open(folder / "others.jsonl.gz", "rt") as file:
+        for row in map(json.loads, file):
+            guesses = predicted.get(description_of(row))
+            if guesses and "failed" not in row and len(guesses) == len(row["kernels"]):
+                yield row, list(zip(row["kernels"], (ns for _, ns in guesses), strict=True))
+
+
+def others_table(folder):
+    operators, kernels = {}, {}
+    for row, pairs in others_pairs(folder):
+        if sum_in(row, "ns") >= LONG_US * 1e3:
+            error = sum(guess for _, guess in pairs) / sum_in(row, "ns") - 1
+            for group in (row["op"], "all operators"):
+                operators.setdefault(group, []).append(error)
+        for kernel, guess in pairs:
+            if kernel["ns"] >= LONG_US * 1e3 and not KNOWN.search(kernel["name"]):
+                name = re.match(r"(?:void )?([\w:]+)", kernel["name"])[1]
+                for group in (name, "all kernels"):
+                    kernels.setdefault(group, []).append(guess / kernel["ns"] - 1)
+    for what, groups in (("operator", operators), ("kernel without a model", kernels)):
+        yield f"| {what} | number | mean of absolute errors | median | bias |\n| --- | --- | --- | --- | --- |"
+        for name, errors in sorted(groups.items()):
+            yield f"| {name} | {brief(errors)} |"
+        yield ""
+
+
 def step_call_table(folder):
     """What calls took within steps, and the program's own work between them, here and emulated on the same machine."""
     shown = {
@@ -353,6 +386,7 @@ TABLES = {
     "calls in steps": step_call_table,
     "convolutions": convolution_table,
     "pictures": picture_table,
+    "others": others_table,
     "gemms": lambda folder: kernel_table(folder, "gemms"),
     "attention": lambda folder: kernel_table(folder, "attention"),
 }
