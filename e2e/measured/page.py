@@ -267,35 +267,45 @@ def picture_table(folder):
 
 
 # Kernels whose times a model or a table gives; of the others nobody has measured any.
-KNOWN = re.compile(r"at::native|^(Mem|nvjet|cutlass|void cutlass|void cublas|triton_(poi|red|per)_)")
+KNOWN = re.compile(r"at::native|^(Mem|nvjet|gemm|cutlass|void cutlass|void cublas|triton_tem_)")
 
 
-def others_pairs(folder):
-    """Rows of others_kernels.py, with each of their kernels beside the one that was predicted in its place."""
+def of_names(kernels):
+    """Durations of each name's kernels, in order."""
+    names = {}
+    for name, ns in kernels:
+        names.setdefault(name, []).append(ns)
+    return names
+
+
+def others_errors(folder):
+    """Errors of operators, and of their kernels that no model knows, by name."""
     predicted = load(folder, "predicted/others.json")
+    operators, kernels = {}, {}
     with gzip.open(folder / "others.jsonl.gz", "rt") as file:
         for row in map(json.loads, file):
             guesses = predicted.get(description_of(row))
-            if guesses and "failed" not in row and len(guesses) == len(row["kernels"]):
-                yield row, list(zip(row["kernels"], (ns for _, ns in guesses), strict=True))
+            if not guesses or "failed" in row:
+                continue
+            if sum_in(row, "ns") >= LONG_US * 1e3:
+                error = sum(ns for _, ns in guesses) / sum_in(row, "ns") - 1
+                operators.setdefault(row["op"], []).append(error)
+            guessed = of_names(guesses)
+            for name, real in of_names((kernel["name"], kernel["ns"]) for kernel in row["kernels"]).items():
+                if not KNOWN.search(name) and len(real) == len(guessed.get(name, ())):
+                    short = re.match(r"(?:void )?([\w:]+)", name)[1]
+                    errors = [guess / ns - 1 for guess, ns in zip(guessed[name], real, strict=True) if ns >= LONG_US * 1e3]
+                    kernels.setdefault(short, []).extend(errors)
+    return operators, kernels
 
 
 def others_table(folder):
-    operators, kernels = {}, {}
-    for row, pairs in others_pairs(folder):
-        if sum_in(row, "ns") >= LONG_US * 1e3:
-            error = sum(guess for _, guess in pairs) / sum_in(row, "ns") - 1
-            for group in (row["op"], "all operators"):
-                operators.setdefault(group, []).append(error)
-        for kernel, guess in pairs:
-            if kernel["ns"] >= LONG_US * 1e3 and not KNOWN.search(kernel["name"]):
-                name = re.match(r"(?:void )?([\w:]+)", kernel["name"])[1]
-                for group in (name, "all kernels"):
-                    kernels.setdefault(group, []).append(guess / kernel["ns"] - 1)
-    for what, groups in (("operator", operators), ("kernel without a model", kernels)):
+    for what, groups in zip(("operator", "kernel"), others_errors(folder), strict=True):
         yield f"| {what} | number | mean of absolute errors | median | bias |\n| --- | --- | --- | --- | --- |"
         for name, errors in sorted(groups.items()):
-            yield f"| {name} | {brief(errors)} |"
+            if errors:
+                yield f"| {name} | {brief(errors)} |"
+        yield f"| all | {brief([error for errors in groups.values() for error in errors])} |"
         yield ""
 
 
