@@ -76,11 +76,23 @@ double MatrixSeconds(const BlockCounts& block, const gpu_model::GpuModel& gpu) {
   return seconds;
 }
 
-double BytesMoved(const Counts& counts, const gpu_model::GpuModel& gpu, double generations) {
+// What blocks read again and L2 holds no more: between the two times, all blocks that run at once
+// have asked it for more than its size.
+double BytesAgain(const Counts& counts, const gpu_model::GpuModel& gpu, const Load& load) {
+  const BlockCounts& block = counts.block;
+  if (block.again_sectors == 0) return 0;
+  const double at_once = load.together * std::min<double>(gpu.multiprocessors, counts.blocks);
+  const double between = block.again_distance / block.again_sectors * kSectorBytes * at_once;
+  if (between <= static_cast<double>(gpu.l2_bytes)) return 0;
+  return block.again_sectors * kSectorBytes * counts.blocks;
+}
+
+double BytesMoved(const Counts& counts, const gpu_model::GpuModel& gpu, const Load& load) {
   const double once = counts.bytes_read + counts.bytes_written;
   if (once <= kHeldShare * static_cast<double>(gpu.l2_bytes)) return once;
   // What blocks that run at once share is moved once; later ones may find it gone.
-  return std::max(once, std::min(counts.bytes_in_order, counts.bytes_at_once * generations));
+  return std::max(once, std::min(counts.bytes_in_order, counts.bytes_at_once * load.generations)) +
+         BytesAgain(counts, gpu, load);
 }
 
 double ErrorOf(const Counts& counts) {
@@ -213,7 +225,7 @@ CountedTime TimeOf(const Counts& counts, const gpu_model::GpuModel& gpu) {
   add("L2", std::max(missed_bytes / kFarCacheBytes, block.missed_lines / kFarLines) * of_grid,
       parts.far);
   add("DRAM",
-      BytesMoved(counts, gpu, load.generations) /
+      BytesMoved(counts, gpu, load) /
           (static_cast<double>(gpu.memory_bytes_per_second) * gpu.attained_memory_share),
       parts.far);
   add("latency",
