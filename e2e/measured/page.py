@@ -294,7 +294,9 @@ def others_errors(folder):
             for name, real in of_names((kernel["name"], kernel["ns"]) for kernel in row["kernels"]).items():
                 if not KNOWN.search(name) and len(real) == len(guessed.get(name, ())):
                     short = re.match(r"(?:void )?([\w:]+)", name)[1]
-                    errors = [guess / ns - 1 for guess, ns in zip(guessed[name], real, strict=True) if ns >= LONG_US * 1e3]
+                    errors = [
+                        guess / ns - 1 for guess, ns in zip(guessed[name], real, strict=True) if ns >= LONG_US * 1e3
+                    ]
                     kernels.setdefault(short, []).extend(errors)
     return operators, kernels
 

@@ -138,7 +138,7 @@ double FourthRoot(double x) { return std::sqrt(std::sqrt(x)); }
 // take its turn at what serves all of them for `served` seconds. Mean value analysis of a closed
 // queueing network (Reiser and Lavenberg, "Mean-Value Analysis of Closed Multichain Queuing
 // Networks", 1980): one block needs the sum, of many the one hides behind the other.
-double TakingTurns(double blocks, double alone, double served) {
+double QueueSeconds(double blocks, double alone, double served) {
   const double each = served / blocks;
   double together = alone + served;
   double waiting = 0;  // Blocks at the server, as a block that comes finds it.
@@ -152,15 +152,15 @@ double TakingTurns(double blocks, double alone, double served) {
 
 // A multiprocessor's own work and the memory behind it overlap, by the warps of a block, unless
 // both are nearly as long: their fourth powers add up. Blocks take turns at them. Those that follow
-// are started meanwhile. Matrix instructions take turns with the rest of their warps' work, and what
-// they need is brought while they run: those two add up, and hide the memory and the latency
+// are started meanwhile. Matrix instructions take turns with the rest of their warps' work, and
+// what they need is brought while they run: those two add up, and hide the memory and the latency
 // nearly.
 double Together(const Parts& parts, double blocks_together) {
   const double work = std::max(parts.matrix + parts.arithmetic, parts.near);
   const double shared = Fourth(work) + Fourth(parts.far);
-  const double running =
-      parts.matrix > 0 ? FourthRoot(shared + Fourth(parts.latency))
-                       : TakingTurns(blocks_together, parts.latency, FourthRoot(shared));
+  const double running = parts.matrix > 0
+                             ? FourthRoot(shared + Fourth(parts.latency))
+                             : QueueSeconds(blocks_together, parts.latency, FourthRoot(shared));
   return std::max(running, parts.starts);
 }
 

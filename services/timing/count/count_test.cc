@@ -102,8 +102,9 @@ TEST(CountTest, ABlockAloneWaitsAndMovesByTurnsWhereManyHideTheirWaiting) {
 }
 
 TEST(CountTest, RowsThatL2DoesNotHoldComeFromDeviceMemoryAgain) {
-  // A loss of 4096 rows of 128256 numbers of 16 bits, four blocks on a multiprocessor: each reads its
-  // row, reads it again and writes it. It lasts 1.075 ms on H100 (e2e/measured/h100/operators.csv).
+  // A loss of 4096 rows of 128256 numbers of 16 bits, four blocks on a multiprocessor: each reads
+  // its row, reads it again and writes it. It lasts 1.075 ms on H100
+  // (e2e/measured/h100/operators.csv).
   constexpr double kRows = 4096, kRowSectors = 128'256 * 2 / 32;
   Counts counts;
   counts.blocks = kRows;

@@ -228,7 +228,8 @@ inline KernelLaunch CountInBins(const std::string& type, std::int64_t items, std
 // The mean loss of so many rows, and its gradient.
 inline KernelLaunch LossOfRows(std::int64_t rows, std::int64_t words, std::uint32_t threads) {
   return LaunchBuilder(
-             "void at::native::(anonymous namespace)::nll_loss_forward_reduce_cuda_kernel_2d<float, "
+             "void at::native::(anonymous "
+             "namespace)::nll_loss_forward_reduce_cuda_kernel_2d<float, "
              "float, long>(float*, float*, float const*, long const*, float const*, bool, long, "
              "long, long, long)")
       .Grid(1)
@@ -247,8 +248,10 @@ inline KernelLaunch LossOfRows(std::int64_t rows, std::int64_t words, std::uint3
 }
 inline KernelLaunch GradientOfLoss(std::int32_t rows, std::int32_t words, std::uint32_t threads) {
   return LaunchBuilder(
-             "void at::native::(anonymous namespace)::nll_loss_backward_reduce_cuda_kernel_2d<float,"
-             " long>(float*, float const*, long const*, float const*, float const*, bool, int, int, "
+             "void at::native::(anonymous "
+             "namespace)::nll_loss_backward_reduce_cuda_kernel_2d<float,"
+             " long>(float*, float const*, long const*, float const*, float const*, bool, int, "
+             "int, "
              "long, long)")
       .Grid(1)
       .Block(threads)
