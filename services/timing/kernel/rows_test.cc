@@ -3,9 +3,9 @@
 #include <array>
 #include <string>
 
-#include "services/timing/kernel/index_launches_test.h"
 #include "services/timing/kernel/launch_test.h"
 #include "services/timing/kernel/recognise.h"
+#include "services/timing/kernel/sort_launches_test.h"
 #include "services/workload/pointer_tag.h"
 
 namespace eidolon::timing::kernel {

@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <string>
 
-#include "services/timing/kernel/index_launches_test.h"
 #include "services/timing/kernel/kernel_name.h"
 #include "services/timing/kernel/launch_test.h"
 #include "services/timing/kernel/recognise.h"
+#include "services/timing/kernel/sort_launches_test.h"
 
 namespace eidolon::timing::kernel {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "services/timing/gpu_model/gpu_catalog.h"
 #include "services/timing/kernel/index_launches_test.h"
+#include "services/timing/kernel/sort_launches_test.h"
 #include "services/timing/model/estimator.h"
 
 namespace eidolon::timing::model {
