@@ -266,6 +266,51 @@ def picture_table(folder):
         yield f"| {kind} | {brief(errors)} |"
 
 
+# Kernels whose times a model or a table gives; of the others nobody has measured any.
+KNOWN = re.compile(r"at::native|^(Mem|nvjet|gemm|cutlass|void cutlass|void cublas|triton_tem_)")
+
+
+def of_names(kernels):
+    """Durations of each name's kernels, in order."""
+    names = {}
+    for name, ns in kernels:
+        names.setdefault(name, []).append(ns)
+    return names
+
+
+def others_errors(folder):
+    """Errors of operators, and of their kernels that no model knows, by name."""
+    predicted = load(folder, "predicted/others.json")
+    operators, kernels = {}, {}
+    with gzip.open(folder / "others.jsonl.gz", "rt") as file:
+        for row in map(json.loads, file):
+            guesses = predicted.get(description_of(row))
+            if not guesses or "failed" in row:
+                continue
+            if sum_in(row, "ns") >= LONG_US * 1e3:
+                error = sum(ns for _, ns in guesses) / sum_in(row, "ns") - 1
+                operators.setdefault(row["op"], []).append(error)
+            guessed = of_names(guesses)
+            for name, real in of_names((kernel["name"], kernel["ns"]) for kernel in row["kernels"]).items():
+                if not KNOWN.search(name) and len(real) == len(guessed.get(name, ())):
+                    short = re.match(r"(?:void )?([\w:]+)", name)[1]
+                    errors = [
+                        guess / ns - 1 for guess, ns in zip(guessed[name], real, strict=True) if ns >= LONG_US * 1e3
+                    ]
+                    kernels.setdefault(short, []).extend(errors)
+    return operators, kernels
+
+
+def others_table(folder):
+    for what, groups in zip(("operator", "kernel"), others_errors(folder), strict=True):
+        yield f"| {what} | number | mean of absolute errors | median | bias |\n| --- | --- | --- | --- | --- |"
+        for name, errors in sorted(groups.items()):
+            if errors:
+                yield f"| {name} | {brief(errors)} |"
+        yield f"| all | {brief([error for errors in groups.values() for error in errors])} |"
+        yield ""
+
+
 def step_call_table(folder):
     """What calls took within steps, and the program's own work between them, here and emulated on the same machine."""
     shown = {
@@ -353,6 +398,7 @@ TABLES = {
     "calls in steps": step_call_table,
     "convolutions": convolution_table,
     "pictures": picture_table,
+    "others": others_table,
     "gemms": lambda folder: kernel_table(folder, "gemms"),
     "attention": lambda folder: kernel_table(folder, "attention"),
 }

@@ -19,7 +19,7 @@ def section(rows, modelled, commit):
     yield "## Published operators, models switched off\n"
     yield (
         "Written by `e2e/validate --operators --counted`: the operators of [operators.md](operators.md) on H100 that run "
-        "PyTorch's own kernels. The rule of squares, the window of neighbouring blocks and the rate of HMMA were chosen or "
+        "PyTorch's own kernels. The window of neighbouring blocks and the rate of HMMA were chosen or "
         "mended with these rows in sight; no row was held out.\n"
     )
     errors = sorted(abs(error) for _, _, error in counted)

@@ -1,6 +1,6 @@
 """Times kernels that others wrote in Triton or CUDA: Liger, bitsandbytes, flash-linear-attention, FlexAttention.
 
-python others_kernels.py FILE [SECONDS]
+python others_kernels.py FILE [SECONDS [GROUP,...]]
 
 Writes a line of JSON for each operator to FILE: microseconds of one (twenty in a row between CUDA events), and every
 kernel of one with grid, block and the median of five durations in nanoseconds, as PyTorch's profiler gives them.
@@ -132,8 +132,9 @@ def described(group):
 
 
 def main():
-    groups = (ligers, quantised, flexible, linear_attention)
-    write(sys.argv[1], [lambda g=group: described(g) for group in groups], *map(float, sys.argv[2:3]))
+    groups = dict(ligers=ligers, quantised=quantised, flexible=flexible, linear_attention=linear_attention)
+    wanted = sys.argv[3].split(",") if len(sys.argv) > 3 else groups
+    write(sys.argv[1], [lambda g=groups[name]: described(g) for name in wanted], *map(float, sys.argv[2:3]))
 
 
 if __name__ == "__main__":

@@ -106,11 +106,17 @@ double Accesses::Global(const Lanes& lanes, Kind kind, BlockCounts& counts) {
     const std::uint64_t here = sectors[i] >> (kLineBits - kSectorBits);
     if (here != line) ++lines;
     line = here;
-    if ((writes ? written_ : read_).Add(sectors[i])) {
+    const auto now = static_cast<std::uint64_t>(counts.missed_sectors);
+    const auto before = (writes ? written_ : read_).Stamp(sectors[i], now);
+    if (!before) {
       ++region.sectors;
       if (together_ != nullptr) together_->Add(sectors[i] << 1 | std::uint64_t{writes});
     }
     if (!writes && !cached_.Add(sectors[i])) continue;
+    if (!writes && before) {
+      ++counts.again_sectors;
+      counts.again_distance += static_cast<double>(now - *before);
+    }
     ++counts.missed_sectors;
     if (here != missed_line) ++missed_lines;
     missed_line = here;

@@ -29,8 +29,8 @@ constexpr double kAtomicsPerClock = 1;  // Of one multiprocessor, lanes that go 
 // get 5.4.
 constexpr double kCollidingPerClock = 6.6;  // Of the whole GPU.
 
-// As in model/memory_model.cc: the shortest kernel holds one round trip to memory.
-constexpr double kMemoryLatencySeconds = 0.6e-6;
+// Blocks that a GPU starts in a clock, as in model/memory_model.cc.
+constexpr double kBlocksPerClock = 0.84;
 
 double MatrixRate(const gpu_model::GpuModel& gpu, MatrixType type) {
   const std::string name(Name(type));
@@ -76,11 +76,23 @@ double MatrixSeconds(const BlockCounts& block, const gpu_model::GpuModel& gpu) {
   return seconds;
 }
 
-double BytesMoved(const Counts& counts, const gpu_model::GpuModel& gpu, double generations) {
+// What blocks read again and L2 holds no more: between the two times, all blocks that run at once
+// have asked it for more than its size.
+double BytesAgain(const Counts& counts, const gpu_model::GpuModel& gpu, const Load& load) {
+  const BlockCounts& block = counts.block;
+  if (block.again_sectors == 0) return 0;
+  const double at_once = load.together * std::min<double>(gpu.multiprocessors, counts.blocks);
+  const double between = block.again_distance / block.again_sectors * kSectorBytes * at_once;
+  if (between <= static_cast<double>(gpu.l2_bytes)) return 0;
+  return block.again_sectors * kSectorBytes * counts.blocks;
+}
+
+double BytesMoved(const Counts& counts, const gpu_model::GpuModel& gpu, const Load& load) {
   const double once = counts.bytes_read + counts.bytes_written;
   if (once <= kHeldShare * static_cast<double>(gpu.l2_bytes)) return once;
   // What blocks that run at once share is moved once; later ones may find it gone.
-  return std::max(once, std::min(counts.bytes_in_order, counts.bytes_at_once * generations));
+  return std::max(once, std::min(counts.bytes_in_order, counts.bytes_at_once * load.generations)) +
+         BytesAgain(counts, gpu, load);
 }
 
 double ErrorOf(const Counts& counts) {
@@ -98,6 +110,7 @@ struct Parts {
   double near = 0;  // The multiprocessor's own memory.
   double far = 0;   // L2 and device memory.
   double latency = 0;
+  double starts = 0;  // Of the grid's blocks, one after the other.
 };
 
 // What the pipes of multiplications need. From 8.6 on half of the lanes for single precision
@@ -118,30 +131,51 @@ Multiplications MultiplicationsOf(const BlockCounts& block, const gpu_model::Gpu
                       issued(Pipe::kWideMultiply) * clocks(Pipe::kWideMultiply)};
 }
 
-// What overlaps only in part: a multiprocessor's own work, the memory behind it, and the time that
-// each block waits for both. As independent delays add up, by their squares. Matrix instructions
-// take turns with the rest of their warps' work, and what they need is brought while they run:
-// those two add up, and hide the memory nearly.
-double Together(const Parts& parts) {
-  if (parts.matrix > 0) {
-    const double work = std::max(parts.matrix + parts.arithmetic, parts.near);
-    const auto fourth = [](double x) { return x * x * x * x; };
-    return std::sqrt(std::sqrt(fourth(work) + fourth(parts.far) + fourth(parts.latency)));
+double Fourth(double x) { return x * x * x * x; }
+double FourthRoot(double x) { return std::sqrt(std::sqrt(x)); }
+
+// Of blocks that go through a multiprocessor together: each spends `alone` by itself and has to
+// take its turn at what serves all of them for `served` seconds. Mean value analysis of a closed
+// queueing network (Reiser and Lavenberg, "Mean-Value Analysis of Closed Multichain Queuing
+// Networks", 1980): one block needs the sum, of many the one hides behind the other.
+double QueueSeconds(double blocks, double alone, double served) {
+  const double each = served / blocks;
+  double together = alone + served;
+  double waiting = 0;  // Blocks at the server, as a block that comes finds it.
+  for (double count = 1; count <= blocks; ++count) {
+    const double there = each * (1 + waiting);
+    together = alone + there;
+    waiting = together > 0 ? count * there / together : 0;
   }
-  const double work = std::max(parts.arithmetic, parts.near);
-  return std::sqrt(work * work + parts.far * parts.far + parts.latency * parts.latency);
+  return together;
 }
 
-// What waiting for memory lasts longer where L2 does not hold the launch's data: a load of device
-// memory takes 0.41 us on H200 (compute_grad_weight, model/memory_model.cc). Only where all blocks
-// run at once: else those that begin fill the time of those that wait.
+// A multiprocessor's own work and the memory behind it overlap, by the warps of a block, unless
+// both are nearly as long: their fourth powers add up. Blocks take turns at them. Those that follow
+// are started meanwhile. Matrix instructions take turns with the rest of their warps' work, and
+// what they need is brought while they run: those two add up, and hide the memory and the latency
+// nearly.
+double Together(const Parts& parts, double blocks_together) {
+  const double work = std::max(parts.matrix + parts.arithmetic, parts.near);
+  const double shared = Fourth(work) + Fourth(parts.far);
+  const double running = parts.matrix > 0
+                             ? FourthRoot(shared + Fourth(parts.latency))
+                             : QueueSeconds(blocks_together, parts.latency, FourthRoot(shared));
+  return std::max(running, parts.starts);
+}
+
+// What waiting for memory lasts longer where L2 does not hold the launch's data, by the part of it
+// that device memory brings: a load of device memory takes 0.41 us on H200 (compute_grad_weight,
+// model/memory_model.cc). Matrix instructions run meanwhile, unless all blocks run at once.
 double LateSeconds(const Counts& counts, const gpu_model::GpuModel& gpu, double generations) {
   constexpr double kFarLoadSeconds = 0.41e-6;
   const double bytes = counts.bytes_read + counts.bytes_written;
-  if (generations > 1 || bytes <= kHeldShare * static_cast<double>(gpu.l2_bytes)) return 0;
+  const bool is_held = bytes <= kHeldShare * static_cast<double>(gpu.l2_bytes);
+  if (is_held || (generations > 1 && MatrixOperations(counts) > 0)) return 0;
   const double clock = static_cast<double>(gpu.boost_clock_hz);
   const double later = std::max(0.0, kFarLoadSeconds * clock / kDeviceMemoryLatency - 1);
-  return counts.block.far_clocks / clock * later;
+  const double asked = counts.block.missed_sectors * kSectorBytes * counts.blocks;
+  return counts.block.far_clocks / clock * later * std::min(1.0, bytes / std::max(asked, 1.0));
 }
 
 }  // namespace
@@ -191,17 +225,17 @@ CountedTime TimeOf(const Counts& counts, const gpu_model::GpuModel& gpu) {
   add("L2", std::max(missed_bytes / kFarCacheBytes, block.missed_lines / kFarLines) * of_grid,
       parts.far);
   add("DRAM",
-      BytesMoved(counts, gpu, load.generations) /
+      BytesMoved(counts, gpu, load) /
           (static_cast<double>(gpu.memory_bytes_per_second) * gpu.attained_memory_share),
       parts.far);
   add("latency",
       load.generations * (block.clocks / clock + LateSeconds(counts, gpu, load.generations)),
       parts.latency);
+  add("starts of blocks", counts.blocks / (kBlocksPerClock * clock), parts.starts);
   std::ranges::sort(time.bounds,
                     [](const Bound& a, const Bound& b) { return a.seconds > b.seconds; });
-  const double work = Together(parts);
-  const double floor = gpu.kernel_floor.Seconds();
-  time.seconds = std::max(floor, floor - kMemoryLatencySeconds + work);
+  const double work = Together(parts, load.together);
+  time.seconds = gpu_model::KernelSeconds(gpu, work);
   time.relative_error = ErrorOf(counts);
   return time;
 }

@@ -23,7 +23,7 @@ struct CountedTime {
   std::vector<Bound> bounds;
 };
 
-// Never less than the GPU's kernel_floor.
+// Never less than the GPU's empty_kernel.
 CountedTime TimeOf(const Counts& counts, const gpu_model::GpuModel& gpu);
 
 }  // namespace eidolon::timing::count

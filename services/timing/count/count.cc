@@ -38,8 +38,9 @@ void EachNumber(BlockCounts& a, const BlockCounts& b, Visit&& visit) {
   for (const auto number :
        {&BlockCounts::group_matrix_operations, &BlockCounts::shared_wavefronts,
         &BlockCounts::line_requests, &BlockCounts::missed_lines, &BlockCounts::missed_sectors,
-        &BlockCounts::engine_bytes, &BlockCounts::atomics, &BlockCounts::colliding_atomics,
-        &BlockCounts::barriers, &BlockCounts::clocks, &BlockCounts::far_clocks}) {
+        &BlockCounts::again_sectors, &BlockCounts::again_distance, &BlockCounts::engine_bytes,
+        &BlockCounts::atomics, &BlockCounts::colliding_atomics, &BlockCounts::barriers,
+        &BlockCounts::clocks, &BlockCounts::far_clocks}) {
     visit(a.*number, b.*number);
   }
 }

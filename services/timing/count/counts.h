@@ -46,6 +46,8 @@ struct BlockCounts {
   double line_requests = 0;      // Lines of 128 bytes that warps ask the first-level cache for.
   double missed_lines = 0;       // Of those, what goes on to L2, stores and atomics among them.
   double missed_sectors = 0;     // Pieces of 32 bytes of these.
+  double again_sectors = 0;      // Of these, read before by the same block,
+  double again_distance = 0;     // and the missed sectors between, of all of them together.
   double engine_bytes = 0;       // That the copy engine (TMA) brings.
   double atomics = 0;            // Lanes.
   double colliding_atomics = 0;  // Of these in device memory, lanes that meet another's word.

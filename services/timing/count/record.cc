@@ -17,7 +17,7 @@ using base::Fail;
 using base::StrCat;
 
 // Counts changes of what is counted: records of other versions are counted again.
-constexpr std::string_view kFirstLine = "eidolon kernel counts 4";
+constexpr std::string_view kFirstLine = "eidolon kernel counts 5";
 constexpr std::size_t kMostBytes = 256 << 10;
 
 // Every number of a record by name; a reference into it.
@@ -33,6 +33,8 @@ void EachNumber(R& record, Visit&& visit) {
   visit("line_requests", block.line_requests);
   visit("missed_lines", block.missed_lines);
   visit("missed_sectors", block.missed_sectors);
+  visit("again_sectors", block.again_sectors);
+  visit("again_distance", block.again_distance);
   visit("engine_bytes", block.engine_bytes);
   visit("atomics", block.atomics);
   visit("colliding_atomics", block.colliding_atomics);

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <utility>
 #include <vector>
 
 namespace eidolon::timing::count {
@@ -12,13 +14,16 @@ class SectorSet {
   SectorSet() : slots_(kFirstSlots) {}
 
   // True when the number was not there yet.
-  bool Add(std::uint64_t number) {
+  bool Add(std::uint64_t number) { return !Stamp(number, 0); }
+
+  // Adds the number with a stamp; the stamp that it had, nothing when it was not there yet.
+  std::optional<std::uint64_t> Stamp(std::uint64_t number, std::uint64_t stamp) {
     if (size_ * 2 >= slots_.size()) Grow();
     Slot& slot = Find(number);
-    if (slot.generation == generation_) return false;
-    slot = {number, generation_};
+    if (slot.generation == generation_) return std::exchange(slot.stamp, stamp);
+    slot = {number, generation_, stamp};
     ++size_;
-    return true;
+    return std::nullopt;
   }
   void Clear() {
     ++generation_;
@@ -31,6 +36,7 @@ class SectorSet {
   struct Slot {
     std::uint64_t number = 0;
     std::uint64_t generation = 0;  // Taken when it is the set's.
+    std::uint64_t stamp = 0;
   };
 
   Slot& Find(std::uint64_t number) {

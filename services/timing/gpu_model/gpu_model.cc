@@ -21,7 +21,9 @@ using base::StrCat;
 constexpr yaml::Bounds kBounds = {.text_bytes_max = 64u << 10, .depth_max = 16, .values_max = 5000};
 
 // One key of the file: its name and how its value enters the model.
-constexpr const char* kGraphGap = "graph_gap";  // The only key that may be missing.
+// The keys that may be missing.
+constexpr const char* kGraphGap = "graph_gap";
+constexpr const char* kEmptyKernel = "empty_kernel";
 
 struct Field {
   std::string key;
@@ -157,6 +159,7 @@ const std::vector<Field>& Fields() {
       Time(kGraphGap, &G::graph_gap),
       Time("launch_latency", &G::launch_latency),
       Time("kernel_floor", &G::kernel_floor),
+      Time(kEmptyKernel, &G::empty_kernel),
       Number("steady_product_share", D::kCount, &G::steady_product_share, 0.1),
       Rates("peak_flops", &G::peak_flops),
       Rates("sustained_flops", &G::sustained_flops),
@@ -201,6 +204,8 @@ Result<GpuModel> Read(const YAML::Node& root, std::string_view file) {
   for (std::size_t i = 0; i < seen.size(); ++i) {
     if (!seen[i] && Fields()[i].key == kGraphGap) {
       model.graph_gap = model.launch_gap;
+    } else if (!seen[i] && Fields()[i].key == kEmptyKernel) {
+      model.empty_kernel = model.kernel_floor;
     } else if (!seen[i]) {
       return base::Fail(ErrorCode::kInvalidArgument,
                         StrCat(file, ": key '", Fields()[i].key, "' is missing"));
@@ -222,6 +227,12 @@ Result<GpuModel> Read(const YAML::Node& root, std::string_view file) {
 }
 
 }  // namespace
+
+double KernelSeconds(const GpuModel& gpu, double work) {
+  const double empty = gpu.empty_kernel.Seconds();
+  const double beside = gpu.kernel_floor.Seconds() - kMemoryLatencySeconds;
+  return std::max(empty, std::min(beside + work, empty + 2 * work));
+}
 
 Result<GpuModel> ParseGpuModel(std::string_view text, std::string_view file) {
   if (auto within = yaml::CheckBounds(text, kBounds); !within) {

@@ -68,6 +68,25 @@ TEST(GpuModelTest, NodesOfGraphsFollowAsLaunchesDoWhereTheFileDoesNotSay) {
   EXPECT_EQ(model->graph_gap, model->launch_gap);
 }
 
+TEST(GpuModelTest, AKernelWithLittleToDoLastsHardlyLongerThanAnEmptyOne) {
+  const auto measured = ParseGpuModel(Text(), "h100.yaml");
+  ASSERT_TRUE(measured) << measured.error().message;
+  EXPECT_DOUBLE_EQ(KernelSeconds(*measured, 0), 0.93e-6);
+  // Adding 1024 numbers in L2 lasts 1.09 us (e2e/measured/h100): one load, 0.13 us, and its use.
+  EXPECT_NEAR(KernelSeconds(*measured, 0.13e-6), 1.09e-6, 0.15e-6);
+  EXPECT_DOUBLE_EQ(KernelSeconds(*measured, 50e-6), 51.4e-6);
+
+  std::string text = Text();
+  const auto at = text.find("empty_kernel");
+  ASSERT_NE(at, std::string::npos);
+  text.erase(at, text.find('\n', at) - at + 1);
+  const auto unmeasured = ParseGpuModel(text, "h100.yaml");
+  ASSERT_TRUE(unmeasured) << unmeasured.error().message;
+  EXPECT_DOUBLE_EQ(KernelSeconds(*unmeasured, 0), 2e-6);
+  EXPECT_DOUBLE_EQ(KernelSeconds(*unmeasured, 0.5e-6), 2e-6);
+  EXPECT_DOUBLE_EQ(KernelSeconds(*unmeasured, 50e-6), 51.4e-6);
+}
+
 TEST(GpuModelTest, NamesLineAndAllowedUnitsOfAWrongUnit) {
   const std::string message = MessageWhen("3.35 TB/s", "3.35 GHz");
 

@@ -369,6 +369,23 @@ TEST(RecogniseTest, CandidatesOfFlexAttentionAreSizedLikeTheOneThatIsChosen) {
   EXPECT_EQ(candidate.flops, chosen.flops);
 }
 
+TEST(RecogniseTest, AGradientOfFlexAttentionHasTheQueryBlocksOfAllHeadsThatShareKeys) {
+  const auto sized = [](std::uint32_t blocks) {
+    return DemandOf(LaunchBuilder("triton_tem_fused_flex_attention_backward_1")
+                        .Grid(blocks, 2, 8)
+                        .Block(256)
+                        .Pointers(18)
+                        .Build());
+  };
+  const Demand shared = sized(160);  // Of 4096 tokens, 32 heads on 8 of keys.
+  const Demand odd = sized(46);      // Of 2944 tokens.
+
+  EXPECT_EQ(shared.query_length, 4096);
+  EXPECT_EQ(shared.batch_heads, 2 * 32);
+  EXPECT_EQ(odd.query_length, 2944);
+  EXPECT_EQ(odd.batch_heads, 2 * 8);
+}
+
 TEST(RecogniseTest, AReductionBesideFlexAttentionIsAReduction) {
   const Demand demand = DemandOf(LaunchBuilder("triton_per_fused_flex_attention_backward_0")
                                      .Grid(32768)

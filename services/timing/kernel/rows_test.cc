@@ -5,6 +5,7 @@
 
 #include "services/timing/kernel/launch_test.h"
 #include "services/timing/kernel/recognise.h"
+#include "services/timing/kernel/sort_launches_test.h"
 #include "services/workload/pointer_tag.h"
 
 namespace eidolon::timing::kernel {
@@ -52,6 +53,18 @@ TEST(RowsTest, AThreadOfALayerNormWaitsForEveryPieceOfItsRowTwice) {
   EXPECT_DOUBLE_EQ(LayerNorm(1, 512).serial_steps, 2);
   EXPECT_DOUBLE_EQ(LayerNorm(1, 5120).serial_steps, 20);
   EXPECT_DOUBLE_EQ(LayerNorm(1000, 512).serial_steps, 2);
+}
+
+TEST(RowsTest, AThreadOfALossWaitsForEachOfItsRows) {
+  const Demand loss = DemandOfRows(LossOfRows(4096, 1000, 256));
+  const Demand gradient = DemandOfRows(GradientOfLoss(4096, 1000, 256));
+
+  EXPECT_EQ(loss.family, Family::kLoss);
+  EXPECT_EQ(loss.evidence, Evidence::kParameters);
+  EXPECT_DOUBLE_EQ(loss.cold_loads, 2.2 * 16);
+  EXPECT_DOUBLE_EQ(gradient.cold_loads, 16);
+  EXPECT_DOUBLE_EQ(gradient.clocks, 4096);  // A sector each, from one multiprocessor.
+  EXPECT_DOUBLE_EQ(DemandOfRows(LossOfRows(100, 1000, 256)).cold_loads, 2.2);
 }
 
 constexpr char kAccessor[] =

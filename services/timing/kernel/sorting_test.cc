@@ -6,6 +6,7 @@
 #include "services/timing/kernel/kernel_name.h"
 #include "services/timing/kernel/launch_test.h"
 #include "services/timing/kernel/recognise.h"
+#include "services/timing/kernel/sort_launches_test.h"
 
 namespace eidolon::timing::kernel {
 namespace {
@@ -33,30 +34,13 @@ TEST(SortingTest, ARadixPassReadsAndWritesKeysAndValues) {
   EXPECT_DOUBLE_EQ(demand.bytes, 2 * (4 << 20) * (1 + 8));
 }
 
-// Keys of 32 bits, values of 64.
-Demand SegmentsOf(std::uint32_t segments, std::int32_t length) {
-  constexpr char kSegmented[] =
-      "void at_cuda_detail::cub::detail::radix_sort::DeviceSegmentedRadixSortKernel<policy, true, "
-      "(at_cuda_detail::cub::SortOrder)0, float, long, at::native::offset_t, at::native::offset_t, "
-      "int, at_cuda_detail::cub::identity_decomposer_t>(float const*, float*, long const*, long*, "
-      "at::native::offset_t, at::native::offset_t, int, int, int, "
-      "at_cuda_detail::cub::identity_decomposer_t)";
-  LaunchBuilder builder(kSegmented);
-  builder.Grid(segments).Block(384);
-  for (int i = 0; i < 4; ++i) builder.Pointer();
-  for (const std::int32_t first : {0, 1}) {
-    builder.AddBytes(StructBytes(8).Set(0, length).Set(4, first).bytes(), 4);
-  }
-  return SortingDemand(builder.Add(0).Add(0).Add(6).Build());
-}
-
 TEST(SortingTest, ASegmentIsReadOnceMoreThanItIsWritten) {
-  const Demand demand = SegmentsOf(512, 50'304);
+  const Demand demand = SortingDemand(SortSegments("float", 512, 50'304));
 
   EXPECT_EQ(demand.family, Family::kSort);
   EXPECT_EQ(demand.evidence, Evidence::kParameters);
   EXPECT_DOUBLE_EQ(demand.bytes, 512.0 * 50'304 * (4 + 2 * (4 + 8)));
-  EXPECT_DOUBLE_EQ(SegmentsOf(1024, 50'304).bytes, 2 * demand.bytes);
+  EXPECT_DOUBLE_EQ(SortingDemand(SortSegments("float", 1024, 50'304)).bytes, 2 * demand.bytes);
 }
 
 Demand ScanOf(std::uint32_t tiles) {
@@ -172,6 +156,28 @@ TEST(SortingTest, NarrowAdditionsByIndexGoOneByOne) {
   EXPECT_EQ(demand.evidence, Evidence::kParameters);
   EXPECT_DOUBLE_EQ(demand.sectors, 8192 * 768);
   EXPECT_GE(demand.bytes, 3 * 8192 * 768);
+}
+
+TEST(SortingTest, LanesThatMeetInABinOfAHistogramTakeTurns) {
+  const Demand two = SortingDemand(CountInBins("float", 1 << 20, 2));
+  const Demand sixteen = SortingDemand(CountInBins("float", 1 << 20, 16));
+  const Demand integers = SortingDemand(CountInBins("long", 1 << 20, 16));
+  const Demand many = SortingDemand(CountInBins("float", 1 << 20, 4096));
+
+  EXPECT_EQ(two.family, Family::kSort);
+  EXPECT_EQ(two.evidence, Evidence::kParameters);
+  EXPECT_DOUBLE_EQ(two.bytes, 4.0 * (1 << 20));
+  EXPECT_DOUBLE_EQ(integers.bytes, 8.0 * (1 << 20));
+  EXPECT_GT(two.address_operations, 2 * sixteen.address_operations);
+  EXPECT_GT(integers.address_operations, sixteen.address_operations);
+  EXPECT_DOUBLE_EQ(many.address_operations, 39.0 * 64 / 32 * (1 << 20));  // Hardly any meet.
+}
+
+TEST(SortingTest, BinsBeyondSharedMemoryAreCountedElementByElement) {
+  const Demand far = SortingDemand(CountInBins("float", 1 << 20, 65'536, true));
+
+  EXPECT_DOUBLE_EQ(far.sectors, 1.7 * (1 << 20));
+  EXPECT_DOUBLE_EQ(far.address_operations, 0);
 }
 
 Demand ColumnScanOf(std::uint32_t columns, std::uint32_t rows) {

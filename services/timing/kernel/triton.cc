@@ -2,6 +2,7 @@
 // pointers, then sizes ("xnumel", "r0_numel"), then two scratch pointers of Triton. The types
 // behind the pointers are not known here.
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "services/timing/kernel/rules.h"
@@ -44,8 +45,18 @@ namespace {
 // Flex attention's templates: sizes are compile-time constants, so they come from the launch, by
 // PyTorch's configurations for Hopper (torch/_inductor/heuristics/template/triton.py): 4 warps for
 // heads up to 64, 8 up to 128; blocks of 128 rows, of 64 in a backward pass of 4 warps. Forward
-// grid: query blocks, batch, heads; backward: query blocks and key blocks, batch, key heads. A mask
-// that halves the work is taken for granted.
+// grid: query blocks, batch, heads; backward: query blocks of all heads that share keys, and key
+// blocks, batch, key heads. How many heads share keys is not known: as few as make the length a
+// power of two, else one. A mask that halves the work is taken for granted.
+double HeadsThatShareKeys(double blocks) {
+  constexpr double kMost = 16;
+  for (double heads = 1; heads <= kMost; ++heads) {
+    const double length = blocks / (heads + 1);
+    if (length >= 1 && std::exp2(std::round(std::log2(length))) == length) return heads;
+  }
+  return 1;
+}
+
 Demand FlexAttention(const Launch& l) {
   const bool backward = l.name.Has("flex_attention_backward");
   const double rows = backward && l.launch.block.x <= 128 ? 64 : 128;
@@ -56,9 +67,10 @@ Demand FlexAttention(const Launch& l) {
   demand.unit = Unit::kTensorCore;
   demand.type = "bf16";
   demand.head_size = l.launch.block.x > 128 ? 128 : 64;
-  demand.query_length = grid.x * rows / (backward ? 2 : 1);
+  const double heads = backward ? HeadsThatShareKeys(grid.x) : 1;
+  demand.query_length = grid.x * rows / (backward ? heads + 1 : 1);
   demand.key_length = demand.query_length;
-  demand.batch_heads = static_cast<double>(grid.y) * grid.z;
+  demand.batch_heads = heads * grid.y * grid.z;
   demand.causal = true;
   demand.flops = (backward ? 10 : 4) * demand.query_length * demand.key_length * demand.head_size *
                  demand.batch_heads;

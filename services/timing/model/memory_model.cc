@@ -18,8 +18,7 @@ constexpr double kResidentSpeed = 1.5;
 constexpr double kSingleShare = 3;
 constexpr double kThreadsToFill = 256;
 
-// A dependent access to device memory: latencies of 0.5 to 0.8 us are published for A100 and H100.
-constexpr double kMemoryLatencySeconds = 0.6e-6;
+using gpu_model::kMemoryLatencySeconds;
 
 // Of a multiprocessor and clock: lanes for integers (CUDA C Programming Guide, throughput of native
 // arithmetic instructions, 8.x and 9.0), sectors that scattered lanes get (120 G/s on H100:
@@ -197,12 +196,10 @@ double DemandSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& deman
     moving = std::hypot(memory, InStepSeconds(gpu, demand, parallelism));
   }
   const double waiting = std::max(started, dependent);
-  // The floor holds one round trip to memory, which small transfers hide behind.
-  const double floor = gpu.kernel_floor.Seconds();
   const double work = std::max({moving, compute, address, waiting}) +
                       demand.serial_steps * kMemoryLatencySeconds +
                       demand.clocks / static_cast<double>(gpu.boost_clock_hz);
-  return std::max(floor, floor - kMemoryLatencySeconds + work);
+  return gpu_model::KernelSeconds(gpu, work);
 }
 
 }  // namespace eidolon::timing::model

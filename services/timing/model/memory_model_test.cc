@@ -29,10 +29,11 @@ TEST(MemoryModelTest, MoreBytesNeverTakeLess) {
   }
 }
 
-TEST(MemoryModelTest, ATinyKernelLastsTheFloor) {
+TEST(MemoryModelTest, ATinyKernelLastsHardlyLongerThanAnEmptyOne) {
   const kernel::Demand demand{.bytes = 128};
 
-  EXPECT_NEAR(DemandSeconds(MemoryOfH100(), demand, {.blocks = 1, .threads = 32}), 2e-6, 0.2e-6);
+  // Adding 1024 numbers of 16 bits: 1.09 us (e2e/measured/h100/kernels.jsonl.gz).
+  EXPECT_NEAR(DemandSeconds(MemoryOfH100(), demand, {.blocks = 1, .threads = 32}), 1.09e-6, 0.2e-6);
 }
 
 TEST(MemoryModelTest, StoresDoNotWaitForTheInstructionsOfOthers) {

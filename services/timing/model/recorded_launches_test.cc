@@ -9,15 +9,20 @@
 
 #include "services/timing/gpu_model/gpu_catalog.h"
 #include "services/timing/kernel/index_launches_test.h"
+#include "services/timing/kernel/sort_launches_test.h"
 #include "services/timing/model/estimator.h"
 
 namespace eidolon::timing::model {
 namespace {
 
+using kernel::CountInBins;
+using kernel::GradientOfLoss;
 using kernel::IndexedRows;
 using kernel::KernelLaunch;
+using kernel::LossOfRows;
 using kernel::Pictures;
 using kernel::SelectInBlocks;
+using kernel::SortSegments;
 
 struct RecordedRow {
   std::string what;
@@ -112,6 +117,41 @@ TEST(RecordedLaunchesTest, SelectionsInABlockEach) {
                    {"rows", SelectInBlocks(32, 1024, 8, "float"), 12.3},
                    {"rows, a hundred", SelectInBlocks(32, 1024, 100, "float"), 12.8}},
                   0.7, 0.4);
+}
+
+TEST(RecordedLaunchesTest, Histograms) {
+  constexpr std::int64_t kMillion = 1 << 20;
+  ExpectAgreement({{"few bins", CountInBins("float", 16 * kMillion, 16), 195.4},
+                   {"bins", CountInBins("float", 16 * kMillion, 64), 98.1},
+                   {"many bins", CountInBins("float", 16 * kMillion, 1024), 78.3},
+                   {"bins of few", CountInBins("float", kMillion, 64), 7.7},
+                   {"few bins of integers", CountInBins("long", 16 * kMillion, 16), 297.0},
+                   {"bins of integers", CountInBins("long", 16 * kMillion, 64), 141.5},
+                   {"many bins of integers", CountInBins("long", 16 * kMillion, 1024), 97.0},
+                   {"in L2", CountInBins("float", 16 * kMillion, 65'536, true), 242.3}},
+                  0.27, 0.1);
+}
+
+TEST(RecordedLaunchesTest, PassesOfSegmentedSorts) {
+  ExpectAgreement({{"keys of 16 bits", SortSegments("c10::BFloat16", 512, 50'304), 316.6},
+                   {"keys of 32 bits", SortSegments("float", 512, 50'304), 354.8},
+                   {"keys of 64 bits", SortSegments("long", 512, 50'304), 440.7}},
+                  0.05, 0.03);
+}
+
+TEST(RecordedLaunchesTest, Losses) {
+  ExpectAgreement({{"a row each", LossOfRows(16, 1000, 32), 2.2},
+                   {"two rows each", LossOfRows(64, 1000, 32), 2.9},
+                   {"four rows each", LossOfRows(128, 1000, 32), 4.7},
+                   {"eight rows each", LossOfRows(256, 1000, 32), 7.7},
+                   {"short", LossOfRows(512, 128'256, 32), 15.7},
+                   {"long", LossOfRows(4096, 50'257, 256), 18.7},
+                   {"longer", LossOfRows(8192, 128'256, 512), 19.0},
+                   {"two rows' gradients", GradientOfLoss(64, 1000, 32), 2.0},
+                   {"four rows' gradients", GradientOfLoss(128, 1000, 32), 2.4},
+                   {"gradients", GradientOfLoss(4096, 50'257, 256), 10.4},
+                   {"longer gradients", GradientOfLoss(8192, 128'256, 512), 11.3}},
+                  0.3, 0.15);
 }
 
 TEST(RecordedLaunchesTest, MoreOfEverythingTakesLonger) {
