@@ -16,12 +16,14 @@ constexpr std::uint64_t kMicrosecond = 1'000'000;
 // over the number of such calls (docs/host_time.md).
 constexpr std::uint64_t kOperatorWork = 175 * kMicrosecond / 100;
 constexpr std::uint64_t kFrameworkWork = 87 * kMicrosecond / 10;
+// A Python function with what it does itself.
+constexpr std::uint64_t kFrameWork = 30 * kMicrosecond / 100;
 
 void Scale(double speed, ::eidolon::ring::HostCosts& costs) {
   for (std::uint64_t& ps : costs.ps) {
     ps = static_cast<std::uint64_t>(std::llround(static_cast<double>(ps) / speed));
   }
-  for (std::uint64_t* ps : {&costs.operator_ps, &costs.framework_ps}) {
+  for (std::uint64_t* ps : {&costs.operator_ps, &costs.framework_ps, &costs.frame_ps}) {
     *ps = static_cast<std::uint64_t>(std::llround(static_cast<double>(*ps) / speed));
   }
 }
@@ -39,6 +41,7 @@ void Scale(double speed, ::eidolon::ring::HostCosts& costs) {
   }
   costs.operator_ps = kOperatorWork;
   costs.framework_ps = kFrameworkWork;
+  costs.frame_ps = kFrameWork;
   // ProcessGroupNCCL's bookkeeping (work object, events, flight recorder) and NCCL's enqueue.
   set(CallClass::kCollective, 25 * kMicrosecond);
   // Event record and wait: about 1 us in the driver.
