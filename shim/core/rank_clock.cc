@@ -306,7 +306,7 @@ Charge ChargeCall(const char* name, ring::CallClass call_class) noexcept {
   std::uint64_t began;
   std::uint64_t ended;
   if (source.model == ring::HostModel::kFixed) {
-    CountFrames();
+    if (source.costs.frame_ps > 0) CountFrames();
     const std::uint64_t cost =
         WithDelays(FrameworkWork(name, call_class) +
                    (IsFree(call_class) ? 0 : source.costs.ps[static_cast<int>(call_class)]));
