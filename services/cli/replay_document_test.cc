@@ -44,7 +44,7 @@ TEST(ReplayDocumentTest, IsTheJobWithoutWhatOnlyTheProgramNeeds) {
   EXPECT_EQ(job.spec.replay.recording, "/data/a.eidrec");
   EXPECT_EQ(job.spec.cluster->gpus_per_server, 4u);
   EXPECT_EQ(job.spec.iterations.measure, 2u);
-  EXPECT_TRUE(job.spec.fixed_host_model);
+  EXPECT_EQ(job.spec.host_model, controller::job::HostModel::kFixed);
   EXPECT_TRUE(job.spec.working_directory.empty());
   EXPECT_FALSE(job.spec.recording);
 }

@@ -58,7 +58,8 @@ TEST(RunDocumentTest, EveryFlagFindsItsField) {
   EXPECT_EQ(job.spec.iterations.nvtx, "step");
   EXPECT_EQ(job.spec.iterations.parameters, 20u);
   EXPECT_TRUE(job.spec.values.compute);
-  EXPECT_TRUE(job.spec.fixed_host_model && job.spec.strict && job.spec.event_log);
+  EXPECT_EQ(job.spec.host_model, controller::job::HostModel::kFixed);
+  EXPECT_TRUE(job.spec.strict && job.spec.event_log);
 }
 
 TEST(RunDocumentTest, TakesTheClusterOfAFile) {

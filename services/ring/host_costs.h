@@ -38,6 +38,8 @@ struct HostCosts {
   // can be counted, and otherwise before a call that gives the GPU work.
   std::uint64_t operator_ps;
   std::uint64_t framework_ps;
+  // And for each Python function that ran before a call; 0: they are not counted.
+  std::uint64_t frame_ps;
 };
 
 }  // namespace eidolon::ring

@@ -149,6 +149,7 @@ void FakeAgent::Impl::FillSegment() {
   for (std::uint64_t& cost : header.host_costs.ps) cost = options.cost_ps;
   header.host_costs.operator_ps = options.operator_ps;
   header.host_costs.framework_ps = options.framework_ps;
+  header.host_costs.frame_ps = options.frame_ps;
   header.driver_version = 13020;
   header.nccl_version = 23007;
   std::strncpy(header.driver_name, "580.82.07", sizeof(header.driver_name) - 1);

@@ -51,6 +51,7 @@ class FakeAgent {
     std::uint64_t cost_ps = 1'000'000;  // Of every call class.
     std::uint64_t operator_ps = 0;
     std::uint64_t framework_ps = 0;
+    std::uint64_t frame_ps = 0;
     double target_speed = 1;
     double speed_ratio = 1;  // Target host speed over this machine's.
     bool keep_records = true;

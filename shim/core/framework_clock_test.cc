@@ -3,6 +3,7 @@
 
 #include "shim/core/enter.h"
 #include "shim/core/fake_agent.h"
+#include "shim/core/frame_count.h"
 #include "shim/core/operator_count.h"
 #include "shim/core/rank_clock.h"
 #include "shim/core/session.h"
@@ -20,7 +21,7 @@ std::int64_t CostOf(const char* name, CallClass call_class) {
 
 // One test: what a process counted once stays so.
 TEST(FrameworkClockTest, OperatorsCountWhereTheyAreCountedAndCallsElsewhere) {
-  FakeAgent::Start({.cost_ps = 1000, .operator_ps = 7, .framework_ps = 500});
+  FakeAgent::Start({.cost_ps = 1000, .operator_ps = 7, .framework_ps = 500, .frame_ps = 3});
   ASSERT_NE(Session::Get(), nullptr);
 
   // A program of another framework.
@@ -39,8 +40,29 @@ TEST(FrameworkClockTest, OperatorsCountWhereTheyAreCountedAndCallsElsewhere) {
   EXPECT_EQ(CostOf("cudaEventRecord", CallClass::kStream), 1007);
 }
 
+void RunFunctions(std::uint64_t number) { internal::frame_count.ran += number; }
+
+TEST(FrameworkClockTest, PythonFunctionsCountBeforeWhateverCallComesNext) {
+  FakeAgent::Start({.cost_ps = 1000, .operator_ps = 7, .framework_ps = 500, .frame_ps = 3});
+  ASSERT_NE(Session::Get(), nullptr);
+  CountOperator();
+  RunFunctions(10);
+  EXPECT_EQ(CostOf("cudaLaunchKernel", CallClass::kLaunch), 1037);
+  RunFunctions(10);
+  EXPECT_EQ(CostOf("cudaLaunchKernel", CallClass::kLaunch), 1030);
+  RunFunctions(10);
+  EXPECT_EQ(CostOf("cudaEventRecord", CallClass::kStream), 1030);
+  // Of a compiler's kernel the usual work is known, unless more of it was seen.
+  RunFunctions(10);
+  EXPECT_EQ(CostOf("cuLaunchKernelEx", CallClass::kLaunch), 1500);
+  RunFunctions(1000);
+  EXPECT_EQ(CostOf("cuLaunchKernelEx", CallClass::kLaunch), 4000);
+  RunFunctions(1'000'000);
+  EXPECT_EQ(CostOf("cudaLaunchKernel", CallClass::kLaunch), 1000 + 3 * 65536);
+}
+
 TEST(FrameworkClockTest, WhatIsNotFollowedByCallsCountsToALimit) {
-  FakeAgent::Start({.cost_ps = 1000, .operator_ps = 7, .framework_ps = 500});
+  FakeAgent::Start({.cost_ps = 1000, .operator_ps = 7, .framework_ps = 500, .frame_ps = 3});
   ASSERT_NE(Session::Get(), nullptr);
   for (int i = 0; i < 100'000; ++i) CountOperator();
 

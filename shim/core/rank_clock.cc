@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "shim/core/damage.h"
+#include "shim/core/frame_count.h"
 #include "shim/core/operator_count.h"
 #include "shim/core/page_fault_cost.h"
 #include "shim/core/server_page.h"
@@ -173,6 +174,8 @@ void RaiseToFloor() {
 // computes on the host, which this model does not know; how much of that is done may depend on what
 // caches on disk hold.
 constexpr std::uint32_t kOperatorsMax = 256;
+// And Python functions: loops over the parameters of a large model call tens of thousands.
+constexpr std::uint64_t kFramesMax = 65536;
 
 bool GivesWork(ring::CallClass call_class) {
   return call_class == ring::CallClass::kLaunch || call_class == ring::CallClass::kLibrary ||
@@ -184,16 +187,18 @@ bool IsDriversLaunch(const char* name) {
   return std::string_view(name).starts_with("cuLaunchKernel");
 }
 
-// The framework's work before a call, in the fixed model. Frameworks without countable operators,
-// and compiled programs, which run none before their launches, count by call.
+// The framework's and the program's work before a call, in the fixed model. Frameworks without
+// countable operators, and compiled programs, which run none before their launches, count by call,
+// if no more is known by their Python.
 std::uint64_t FrameworkWork(const char* name, ring::CallClass call_class) {
   const std::uint32_t operators = TakeOperators();
+  const std::uint64_t python = std::min(TakeFrames(), kFramesMax) * source.costs.frame_ps;
   if (operators > 0) {
-    return std::min(operators, kOperatorsMax) * source.costs.operator_ps;
+    return std::min(operators, kOperatorsMax) * source.costs.operator_ps + python;
   }
-  if (!GivesWork(call_class)) return 0;
-  if (OperatorsAreCounted() && !IsDriversLaunch(name)) return 0;
-  return source.costs.framework_ps;
+  if (!GivesWork(call_class)) return python;
+  if (OperatorsAreCounted() && !IsDriversLaunch(name)) return python;
+  return std::max(source.costs.framework_ps, python);
 }
 
 bool IsFree(ring::CallClass call_class) {
@@ -301,6 +306,7 @@ Charge ChargeCall(const char* name, ring::CallClass call_class) noexcept {
   std::uint64_t began;
   std::uint64_t ended;
   if (source.model == ring::HostModel::kFixed) {
+    if (source.costs.frame_ps > 0) CountFrames();
     const std::uint64_t cost =
         WithDelays(FrameworkWork(name, call_class) +
                    (IsFree(call_class) ? 0 : source.costs.ps[static_cast<int>(call_class)]));

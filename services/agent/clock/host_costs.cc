@@ -11,17 +11,25 @@ constexpr std::uint64_t kMicrosecond = 1'000'000;
 // What Python, PyTorch's dispatcher and the framework do, on the reference processor. Of four
 // training steps timed call by call (GPT-2, ResNet-50, an MLP, a Llama of 1B;
 // e2e/measured/h100/calls.jsonl), what the measured model charges for the work between calls that
-// give the GPU work is 1.46, 1.85, 1.80 and 1.88 us over the number of operators and nodes of
-// backward passes that PyTorch ran (5,221, 3,440, 2,131, 11,643), and 10.8, 9.2, 5.4 and 9.4 us
-// over the number of such calls (docs/host_time.md).
+// give the GPU work is 7.62, 6.36, 3.84 and 21.89 ms: 10.8, 9.2, 5.4 and 9.4 us over the number of
+// such calls, and 1.64, 2.09, 1.94 and 2.10 us over the 4,658, 3,051, 1,976 and 10,413 operators
+// and nodes of backward passes that PyTorch ran (docs/host_time.md).
 constexpr std::uint64_t kOperatorWork = 175 * kMicrosecond / 100;
 constexpr std::uint64_t kFrameworkWork = 87 * kMicrosecond / 10;
+
+// A Python function, with what it does itself: between the operators of a model 0.34 to 0.59 us on
+// a core of 0.88 of the reference's speed, 0.42 in the mean of four kinds of functions
+// (e2e/measured/programs/python_functions.py), times the 1.23 by which the measured model, too,
+// charges more than the second smallest of many samples. Without the 2,696, 2,257, 915 and 6,532
+// functions of those four steps an operator is 1.38, 1.75, 1.73 and 1.82 us.
+constexpr std::uint64_t kFrameWork = 45 * kMicrosecond / 100;
+constexpr std::uint64_t kOperatorWorkBesides = 167 * kMicrosecond / 100;
 
 void Scale(double speed, ::eidolon::ring::HostCosts& costs) {
   for (std::uint64_t& ps : costs.ps) {
     ps = static_cast<std::uint64_t>(std::llround(static_cast<double>(ps) / speed));
   }
-  for (std::uint64_t* ps : {&costs.operator_ps, &costs.framework_ps}) {
+  for (std::uint64_t* ps : {&costs.operator_ps, &costs.framework_ps, &costs.frame_ps}) {
     *ps = static_cast<std::uint64_t>(std::llround(static_cast<double>(*ps) / speed));
   }
 }
@@ -55,6 +63,14 @@ void Scale(double speed, ::eidolon::ring::HostCosts& costs) {
   // Tens of nanoseconds each. PyTorch calls these thousands of times a step, and its watchdog gives
   // events back to a cache in real time, so that their number need not be the same in every run.
   set(CallClass::kThreadState, 0);
+  Scale(speed, costs);
+  return costs;
+}
+
+::eidolon::ring::HostCosts CountedHostCosts(double speed) {
+  ::eidolon::ring::HostCosts costs = FixedHostCosts(1.0);
+  costs.operator_ps = kOperatorWorkBesides;
+  costs.frame_ps = kFrameWork;
   Scale(speed, costs);
   return costs;
 }

@@ -12,6 +12,10 @@ namespace eidolon::agent::clock {
 // Requires: speed > 0.
 ::eidolon::ring::HostCosts FixedHostCosts(double speed);
 
+// The same with what the program's Python functions do. How many run may differ a little from run
+// to run (hash collisions, what waits). `speed` as above.
+::eidolon::ring::HostCosts CountedHostCosts(double speed);
+
 // The measured host model's: what the real driver and the libraries take within a call. The
 // program's own work between calls is measured. `speed` as above.
 ::eidolon::ring::HostCosts DriverHostCosts(double speed);

@@ -117,7 +117,10 @@ base::Result<ring::SegmentContent> SegmentContentOf(const controller::v1::Assign
   const bool fixed = assignment.host_model().fixed();
   content.host_model = fixed ? wire::HostModel::kFixed : wire::HostModel::kMeasured;
   const double cpu_speed = cluster.cpu().speed() > 0 ? cluster.cpu().speed() : 1.0;
-  content.host_costs = fixed ? clock::FixedHostCosts(cpu_speed) : clock::DriverHostCosts(cpu_speed);
+  content.host_costs = !fixed ? clock::DriverHostCosts(cpu_speed)
+                       : assignment.host_model().counts_functions()
+                           ? clock::CountedHostCosts(cpu_speed)
+                           : clock::FixedHostCosts(cpu_speed);
   content.jitter = JitterOf(assignment.host_model().jitter());
   content.strict = assignment.strict();
   content.target_speed = cpu_speed;

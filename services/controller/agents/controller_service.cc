@@ -61,7 +61,8 @@ void FillDeclarations(const job::ValuesSpec& values, v1::Assignment* assignment)
 }
 
 void FillHostModel(const job::JobSpec& spec, v1::HostModel* out) {
-  out->set_fixed(spec.fixed_host_model);
+  out->set_fixed(spec.host_model != job::HostModel::kMeasured);
+  out->set_counts_functions(spec.host_model == job::HostModel::kCounted);
   if (!spec.jitter) return;
   v1::HostJitter& jitter = *out->mutable_jitter();
   jitter.set_per_second(spec.jitter->per_second);

@@ -8,8 +8,9 @@ namespace eidolon::controller::job {
 namespace {
 
 // One deviation of host time by model, on the target's processor. Measured: what separates it from
-// published steps that the host decides. Fixed: the timed steps that gave its constant lie 11 %
-// around it, and it does not see what a program computes between its calls (docs/host_time.md).
+// published steps that the host decides. Counted and fixed: the timed steps that gave their
+// constants lie 11 % around them, and what functions do differs; fixed does not see what a program
+// computes between its calls at all (docs/host_time.md).
 constexpr double kMeasuredError = 0.12;
 constexpr double kFixedError = 0.20;
 // Of a ratio that the job gives itself.
@@ -19,13 +20,14 @@ constexpr double kGivenRatioError = 0.10;
 
 HostTime HostTimeOf(const JobSpec& spec, const ClusterSpec& cluster) {
   HostTime host;
-  host.fixed = spec.fixed_host_model;
+  host.model = spec.host_model;
   host.cpu = cluster.cpu;
-  host.speed_ratio = host.fixed ? 0 : cluster.cpu_speed_ratio;
+  const bool measured = host.model == HostModel::kMeasured;
+  host.speed_ratio = measured ? cluster.cpu_speed_ratio : 0;
   const cluster::CpuModel* cpu = cluster::FindCpuModel(cluster.cpu);
   double speed_error = cpu == nullptr ? kGivenRatioError : cpu->relative_error;
   if (host.speed_ratio > 0) speed_error = kGivenRatioError;
-  host.error = std::hypot(host.fixed ? kFixedError : kMeasuredError, speed_error);
+  host.error = std::hypot(measured ? kMeasuredError : kFixedError, speed_error);
   return host;
 }
 

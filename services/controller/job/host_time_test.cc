@@ -13,19 +13,29 @@ ClusterSpec ClusterWith(const char* cpu) {
 
 TEST(HostTimeTest, NamesTheModelAndTheProcessor) {
   JobSpec spec;
-  spec.fixed_host_model = true;
+  spec.host_model = HostModel::kFixed;
   const HostTime host = HostTimeOf(spec, ClusterWith("EPYC-7742"));
 
-  EXPECT_TRUE(host.fixed);
+  EXPECT_EQ(host.model, HostModel::kFixed);
   EXPECT_EQ(host.cpu, "EPYC-7742");
 }
 
 TEST(HostTimeTest, TheFixedModelIsLessCertainThanTheMeasuredOne) {
   JobSpec fixed, measured;
-  fixed.fixed_host_model = true;
+  fixed.host_model = HostModel::kFixed;
 
   EXPECT_GT(HostTimeOf(fixed, ClusterWith("Xeon-8480C")).error,
             HostTimeOf(measured, ClusterWith("Xeon-8480C")).error);
+}
+
+TEST(HostTimeTest, WhatIsCountedIsNeverScaledToThisMachine) {
+  ClusterSpec cluster = ClusterWith("Xeon-8480C");
+  cluster.cpu_speed_ratio = 2;
+  JobSpec counted;
+  counted.host_model = HostModel::kCounted;
+
+  EXPECT_EQ(HostTimeOf(counted, cluster).model, HostModel::kCounted);
+  EXPECT_DOUBLE_EQ(HostTimeOf(counted, cluster).speed_ratio, 0);
 }
 
 TEST(HostTimeTest, AProcessorKnownWithLessCertaintyWidensTheError) {
@@ -37,7 +47,7 @@ TEST(HostTimeTest, ARatioOfTheJobIsKeptAndIsTheMeasuredModelsOnly) {
   ClusterSpec cluster = ClusterWith("Xeon-8480C");
   cluster.cpu_speed_ratio = 2;
   JobSpec fixed;
-  fixed.fixed_host_model = true;
+  fixed.host_model = HostModel::kFixed;
 
   EXPECT_DOUBLE_EQ(HostTimeOf({}, cluster).speed_ratio, 2);
   EXPECT_DOUBLE_EQ(HostTimeOf(fixed, cluster).speed_ratio, 0);

@@ -253,8 +253,11 @@ class SpecReader {
 
   void ReadModels() {
     if (auto host_model = fields_.Object("hostModel")) {
-      spec().fixed_host_model =
-          host_model->Choice("kind", {"measured", "fixed"}, "measured") == "fixed";
+      const std::string kind = host_model->Choice(
+          "kind", {kHostModelNames.begin(), kHostModelNames.end()}, NameOf(HostModel::kMeasured));
+      for (const HostModel model : {HostModel::kMeasured, HostModel::kCounted, HostModel::kFixed}) {
+        if (kind == NameOf(model)) spec().host_model = model;
+      }
       if (auto jitter = host_model->Object("jitter")) ReadJitter(&*jitter);
       host_model->Finish();
     }

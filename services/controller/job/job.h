@@ -12,6 +12,7 @@
 
 #include "services/base/sim_time.h"
 #include "services/controller/job/cluster.h"
+#include "services/controller/job/host_model.h"
 #include "services/controller/job/metadata.h"
 #include "services/controller/job/problem.h"
 #include "services/controller/job/values.h"
@@ -92,7 +93,7 @@ struct JobSpec {
   std::string code_claim;         // The same, of a PersistentVolumeClaim.
   std::string managed_by;         // Kubernetes; who runs the job, empty: we.
   IterationRule iterations;
-  bool fixed_host_model = false;
+  HostModel host_model = HostModel::kMeasured;
   std::optional<JitterSpec> jitter;
   ValuesSpec values;
   FoldingSpec folding;

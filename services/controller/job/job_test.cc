@@ -40,7 +40,7 @@ TEST(JobTest, FillsInDefaults) {
   EXPECT_EQ(job.metadata.name, "small");
   EXPECT_EQ(job.spec.iterations.warmup, 3u);
   EXPECT_EQ(job.spec.iterations.measure, 5u);
-  EXPECT_FALSE(job.spec.fixed_host_model);
+  EXPECT_EQ(job.spec.host_model, HostModel::kMeasured);
   EXPECT_FALSE(job.spec.jitter.has_value());
   EXPECT_EQ(job.spec.cluster->gpu, "H100-SXM5-80GB");
   EXPECT_EQ(job.spec.cluster->gpus_per_server, 8u);
@@ -87,7 +87,8 @@ spec:
   EXPECT_EQ(spec.environment.front().second, "1");
   EXPECT_EQ(spec.iterations.log, R"(step\s+(\d+))");
   EXPECT_EQ(spec.iterations.tokens, 131072u);
-  EXPECT_TRUE(spec.fixed_host_model && spec.strict && spec.suspend && spec.event_log);
+  EXPECT_EQ(spec.host_model, HostModel::kFixed);
+  EXPECT_TRUE(spec.strict && spec.suspend && spec.event_log);
   EXPECT_EQ(spec.timeline.iterations, 2u);
   EXPECT_THAT(spec.timeline.ranks, ElementsAre(0u, 7u));
   EXPECT_EQ(spec.timeline.operations_max, 5000u);
@@ -219,7 +220,7 @@ INSTANTIATE_TEST_SUITE_P(
         WrongField{"UnknownPreset", "/spec/cluster/server/preset", "dgx-h10",
                    "/spec/cluster/server/preset", "'dgx-h10', did you mean 'dgx-h100'?"},
         WrongField{"WrongHostModel", "/spec/hostModel/kind", "exact", "/spec/hostModel/kind",
-                   "Allowed: measured, fixed"},
+                   "Allowed: measured, counted, fixed"},
         WrongField{"UnknownJitter",
                    "/spec/hostModel/jitter",
                    {{"distribution", "normal"}},

@@ -234,7 +234,7 @@ json ToJson(const Prediction& prediction) {
   AddFolding(prediction, &out);
   AddTarget(prediction, &out);
   if (const auto& host = prediction.host_time) {
-    out["hostTime"] = {{"model", host->fixed ? "fixed" : "measured"}, {"error", host->error}};
+    out["hostTime"] = {{"model", NameOf(host->model)}, {"error", host->error}};
     if (!host->cpu.empty()) out["hostTime"]["cpu"] = host->cpu;
     if (host->speed_ratio > 0) out["hostTime"]["speedRatio"] = host->speed_ratio;
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "services/cluster/cluster_spec.h"
+#include "services/controller/job/host_model.h"
 #include "services/controller/job/unevenness.h"
 
 namespace eidolon::controller::job {
@@ -113,7 +114,7 @@ struct ProgramSeconds {
 
 // How the program's own work was timed.
 struct HostTime {
-  bool fixed = false;      // A table of call costs; else measured.
+  HostModel model = HostModel::kMeasured;
   std::string cpu;         // The target's processor.
   double error = 0;        // Of the host's time, one deviation, relative.
   double speed_ratio = 0;  // Given by the job: over this machine's; 0: by the processor.

@@ -1,0 +1,24 @@
+// Where a job's host time comes from: what the program does between its CUDA calls, and what those
+// take (docs/host_time.md).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+namespace eidolon::controller::job {
+
+enum class HostModel : std::uint8_t {
+  kMeasured,  // Processor time of the machine that simulates, scaled to the target's.
+  kCounted,   // Calls, operators and Python functions, each at its cost.
+  kFixed,     // Calls and operators alone, whose numbers never change: bit-identical runs.
+};
+
+// As jobs and reports have them, in the order of the enumeration.
+inline const std::array<std::string, 3> kHostModelNames = {"measured", "counted", "fixed"};
+
+inline const std::string& NameOf(HostModel model) {
+  return kHostModelNames[static_cast<std::size_t>(model)];
+}
+
+}  // namespace eidolon::controller::job

@@ -1,0 +1,61 @@
+// How many Python functions a thread ran since its last call of ours, by which the fixed host model
+// knows what a program computes between two calls (hooks, loops over parameters, wrappers).
+//
+// The interpreter lets a process stand before the evaluation of its frames (PEP 523). What waits
+// for other threads and processes, imports or compiles is not counted, nor what it calls: how often
+// a wait looks depends on the machine that simulates, the rest on what caches on disk hold. Whether
+// a function is of these is kept with its code object, in a place that PEP 523 has for that.
+//
+// Counts are the thread's own. The interpreter's lock is held wherever its functions are called.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+namespace eidolon::shim::core {
+
+// As CPython declares them; objects of the interpreter are opaque.
+using EvaluateFrame = void* (*)(void* thread, void* frame, int throws);
+
+struct Evaluation {
+  EvaluateFrame (*current)(void* interpreter) = nullptr;  // _PyInterpreterState_GetEvalFrameFunc.
+  void (*replace)(void* interpreter, EvaluateFrame) = nullptr;  // _PyInterpreterState_Set...
+  EvaluateFrame own = nullptr;                                  // _PyEval_EvalFrameDefault.
+  void* (*interpreter)() = nullptr;                             // PyInterpreterState_Get.
+  int (*has_lock)() = nullptr;                                  // PyGILState_Check.
+  // Null where the code of a frame cannot be had: then all functions count.
+  void* (*code_of)(void* frame) = nullptr;                                 // Borrowed.
+  int (*get_note)(void* code, std::int64_t index, void** note) = nullptr;  // _PyCode_GetExtra.
+  int (*set_note)(void* code, std::int64_t index, void* note) = nullptr;   // _PyCode_SetExtra.
+  std::int64_t note = -1;  // _PyEval_RequestCodeExtraIndex.
+  // Whether a code object is one whose work does not count.
+  bool (*is_left_out)(void* code) = nullptr;
+};
+
+namespace internal {
+struct FrameCount {
+  std::uint64_t ran;
+  std::uint64_t taken;  // Of these; never more.
+};
+[[gnu::tls_model("initial-exec")]] inline constinit thread_local FrameCount frame_count{};
+}  // namespace internal
+
+// Those of the calling thread since it last asked.
+inline std::uint64_t TakeFrames() noexcept {
+  internal::FrameCount& count = internal::frame_count;
+  return count.ran - std::exchange(count.taken, count.ran);
+}
+
+// Begins to count if this process runs Python, this thread holds the interpreter's lock, and nobody
+// else stands before its frames at the moment (torch.compile does while a compiled function runs);
+// or else the next call tries again. Quick once it counts.
+void CountFrames() noexcept;
+
+// For tests: of that interpreter, from now on.
+void CountFramesOf(const Evaluation& evaluation) noexcept;
+
+// Whether a function's work is left out, by its file and its name.
+bool IsLeftOut(std::string_view file, std::string_view function);
+
+}  // namespace eidolon::shim::core
