@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import itertools
 import json
 import math
 import re
@@ -60,6 +61,15 @@ def times_of(row):
     return {"wall_ms": row["wall_ms"], "busy_ms": sum(kernel["ns"] for kernel in row["two_steps"]) / 2e6}
 
 
+def busy_ns(work):
+    """Nanoseconds in which any of these runs, each a begin and a duration."""
+    busy, end = 0, 0
+    for begin, ns in sorted(work):
+        busy += max(0, begin + ns - max(begin, end))
+        end = max(end, begin + ns)
+    return busy
+
+
 def load(folder, name):
     with open(folder / name) as file:
         return json.load(file)
@@ -115,6 +125,41 @@ def step_table(folder):
     yield from heads("busy time", "steps")
     yield f"| with kernels that gave constants (*) | {summary(errors[True])} |"
     yield f"| without | {summary(errors[False])} |"
+
+
+def model_rows(folder):
+    """Each step of a model that was timed and predicted, with the milliseconds in which its kernels ran."""
+    predicted = load(folder, "predicted/models.json")
+    with open(folder / "models.jsonl") as file:
+        rows = {row["case"]: row for row in map(json.loads, file)}
+    with gzip.open(folder / "model_traces.jsonl.gz", "rt") as file:
+        for trace in map(json.loads, file):
+            begins = itertools.accumulate(work[1] for work in trace["work"])
+            durations = (work[2] for work in trace["work"])
+            rows[trace["case"]]["busy_ms"] = busy_ns(zip(begins, durations, strict=True)) / 1e6
+    return [(row, predicted[case]) for case, row in rows.items() if "busy_ms" in predicted.get(case, {})]
+
+
+def model_table(folder):
+    yield "| step | quickest measured ms | predicted ms | kernels run, measured ms | predicted ms | error | peak memory |"
+    yield "| --- | --- | --- | --- | --- | --- | --- |"
+    errors, of_steps = [], []
+    for real, guess in model_rows(folder):
+        least = min(real["least_ms"], real["free_ms"])
+        errors.append(guess["busy_ms"] / real["busy_ms"] - 1)
+        step = "host-bound"
+        if real["busy_ms"] >= HOST_BOUND * least:
+            of_steps.append(guess["free_ms"] / least - 1)
+            step = f"{guess['free_ms']:.1f} ({of_steps[-1]:+.1%})"
+        memory = guess["peak_allocated"] / real["peak_allocated"] - 1
+        yield (
+            f"| {real['case']} | {least:.1f} | {step} | {real['busy_ms']:.1f} | {guess['busy_ms']:.1f} | "
+            f"{errors[-1]:+.1%} | {memory:+.2%} |"
+        )
+    yield ""
+    yield from heads("time", "steps")
+    yield f"| kernels | {summary(errors)} |"
+    yield f"| steps that the GPU decides | {summary(of_steps)} |"
 
 
 def recorded_table(folder):
@@ -399,6 +444,7 @@ TABLES = {
     "convolutions": convolution_table,
     "pictures": picture_table,
     "others": others_table,
+    "models": model_table,
     "gemms": lambda folder: kernel_table(folder, "gemms"),
     "attention": lambda folder: kernel_table(folder, "attention"),
 }

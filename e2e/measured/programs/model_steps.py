@@ -147,7 +147,9 @@ def eight_bits(model):
 def encoder_decoder():
     import transformers
 
-    config = transformers.T5Config(d_model=768, d_ff=3072, num_layers=12, num_heads=12, d_kv=64, vocab_size=32128)
+    config = transformers.T5Config(
+        d_model=768, d_ff=3072, num_layers=12, num_heads=12, d_kv=64, vocab_size=32128, decoder_start_token_id=0
+    )
     model = transformers.T5ForConditionalGeneration(config).cuda().train()
     source, target = words(32128, 16, 512), words(32128, 16, 128)
     return stepper(model, lambda m: m(input_ids=source, labels=target).loss)
