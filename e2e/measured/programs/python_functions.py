@@ -3,8 +3,8 @@
 python python_functions.py
 
 The forward pass of a small Llama runs plain, then with functions of four kinds around its modules. Prints a line of JSON for
-each kind: how many functions more a pass calls, and microseconds of processor time for one of them, by the second smallest
-and the median of forty passes.
+each kind: how many functions more are called, and microseconds of processor time for one of them, by the second smallest
+and the median of 200 times.
 """
 
 import functools
