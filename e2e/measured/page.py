@@ -147,11 +147,11 @@ def model_table(folder):
     for real, guess in model_rows(folder):
         least = min(real["least_ms"], real["free_ms"])
         errors.append(guess["busy_ms"] / real["busy_ms"] - 1)
+        memory = guess["peak_allocated"] / real["peak_allocated"] - 1
         step = "host-bound"
         if real["busy_ms"] >= HOST_BOUND * least:
             of_steps.append(guess["free_ms"] / least - 1)
             step = f"{guess['free_ms']:.1f} ({of_steps[-1]:+.1%})"
-        memory = guess["peak_allocated"] / real["peak_allocated"] - 1
         yield (
             f"| {real['case']} | {least:.1f} | {step} | {real['busy_ms']:.1f} | {guess['busy_ms']:.1f} | "
             f"{errors[-1]:+.1%} | {memory:+.2%} |"
