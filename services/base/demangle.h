@@ -12,10 +12,12 @@ namespace eidolon::base {
 inline constexpr std::size_t kMangledMax = 8192;
 
 // Nor may a name be longer than this, in bytes: symbols refer back to their own parts, so that 300
-// bytes can stand for a gigabyte. The longest name in PyTorch 2.15 and cuBLAS has 9,899 bytes.
+// bytes can stand for a gigabyte.
 inline constexpr std::size_t kDemangledMax = 65536;
 
-// Nothing for what is not mangled, or is longer than kMangledMax or kDemangledMax.
+// Nothing for what is not mangled, or is longer than kMangledMax or kDemangledMax. The demangler,
+// as that of libstdc++, also leaves symbols of more than 1,024 bytes alone: it might recurse too
+// deeply.
 std::optional<std::string> Demangle(std::string_view symbol);
 
 }  // namespace eidolon::base

@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <initializer_list>
 
+#include "shim/core/system.h"
+
 namespace eidolon::shim::core {
 namespace {
 
@@ -20,7 +22,6 @@ constinit Evaluation evaluation_used{};  // Written once, before the interpreter
 constinit std::atomic<State> counting{State::kNew};
 
 Note NoteOf(void* frame, int throws) {
-  if (evaluation_used.code_of == nullptr) return Note::kCounts;
   void* const code = evaluation_used.code_of(frame);
   void* kept = nullptr;
   if (evaluation_used.get_note(code, evaluation_used.note, &kept) != 0) return Note::kCounts;
@@ -153,6 +154,11 @@ bool Replace(const Evaluation& evaluation) {
   static Evaluation found{};
   static const State possible = FindInterpreter(found);
   if (possible == State::kCounts && !Replace(found)) return;
+  if (possible == State::kImpossible) {
+    WriteToStderr(
+        "eidolon: functions of this Python cannot be counted, which hostModel.kind counted needs "
+        "(CPython 3.11 or later, not a free-threaded build): only calls and operators cost time\n");
+  }
   counting.store(possible, std::memory_order_relaxed);
 }
 

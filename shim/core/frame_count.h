@@ -23,9 +23,7 @@ struct Evaluation {
   void (*replace)(void* interpreter, EvaluateFrame) = nullptr;  // _PyInterpreterState_Set...
   EvaluateFrame own = nullptr;                                  // _PyEval_EvalFrameDefault.
   void* (*interpreter)() = nullptr;                             // PyInterpreterState_Get.
-  int (*has_lock)() = nullptr;                                  // PyGILState_Check.
-  // Null where the code of a frame cannot be had: then all functions count.
-  void* (*code_of)(void* frame) = nullptr;                                 // Borrowed.
+  void* (*code_of)(void* frame) = nullptr;                      // Borrowed.
   int (*get_note)(void* code, std::int64_t index, void** note) = nullptr;  // _PyCode_GetExtra.
   int (*set_note)(void* code, std::int64_t index, void* note) = nullptr;   // _PyCode_SetExtra.
   std::int64_t note = -1;  // _PyEval_RequestCodeExtraIndex.
@@ -49,7 +47,8 @@ inline std::uint64_t TakeFrames() noexcept {
 
 // Begins to count if this process runs Python, this thread holds the interpreter's lock, and nobody
 // else stands before its frames at the moment (torch.compile does while a compiled function runs);
-// or else the next call tries again. Quick once it counts.
+// or else the next call tries again. Quick once it counts. An interpreter whose functions cannot be
+// counted (before CPython 3.11, or without its lock) is named on stderr, once.
 void CountFrames() noexcept;
 
 // For tests: of that interpreter, from now on.

@@ -34,7 +34,6 @@ Evaluation FakeInterpreter() {
           .replace = [](void*, EvaluateFrame evaluate) { current = evaluate; },
           .own = EvaluateAsInterpreter,
           .interpreter = []() -> void* { return nullptr; },
-          .has_lock = [] { return 1; },
           .code_of = [](void* frame) { return frame; },
           .get_note =
               [](void* code, std::int64_t, void** note) {

@@ -12,8 +12,9 @@ constexpr std::uint64_t kMicrosecond = 1'000'000;
 // training steps timed call by call (GPT-2, ResNet-50, an MLP, a Llama of 1B;
 // e2e/measured/h100/calls.jsonl), what the measured model charges for the work between calls that
 // give the GPU work is 7.62, 6.36, 3.84 and 21.89 ms: 10.8, 9.2, 5.4 and 9.4 us over the number of
-// such calls, and 1.64, 2.09, 1.94 and 2.10 us over the 4,658, 3,051, 1,976 and 10,413 operators
-// and nodes of backward passes that PyTorch ran (docs/host_time.md).
+// such calls, and 1.46, 1.85, 1.80 and 1.88 us over 5,221, 3,440, 2,131 and 11,643 operators and
+// nodes of backward passes (docs/host_time.md). The shim counts fewer of them with the packages
+// that were timed: 4,658, 3,051, 1,976 and 10,413, by which an operator would be 1.94 us.
 constexpr std::uint64_t kOperatorWork = 175 * kMicrosecond / 100;
 constexpr std::uint64_t kFrameworkWork = 87 * kMicrosecond / 10;
 
@@ -21,7 +22,8 @@ constexpr std::uint64_t kFrameworkWork = 87 * kMicrosecond / 10;
 // a core of 0.88 of the reference's speed, 0.42 in the mean of four kinds of functions
 // (e2e/measured/programs/python_functions.py), times the 1.23 by which the measured model, too,
 // charges more than the second smallest of many samples. Without the 2,696, 2,257, 915 and 6,532
-// functions of those four steps an operator is 1.38, 1.75, 1.73 and 1.82 us.
+// functions of those four steps each of the operators that the shim counts is 1.38, 1.75, 1.73 and
+// 1.82 us.
 constexpr std::uint64_t kFrameWork = 45 * kMicrosecond / 100;
 constexpr std::uint64_t kOperatorWorkBesides = 167 * kMicrosecond / 100;
 
