@@ -67,7 +67,7 @@ def predict(
     warmup: int = 3,
     measure: int = 5,
     tokens: int | None = None,
-    host_model: str = "measured",
+    host_model: str = "counted",
     cwd: str | os.PathLike[str] | None = None,
     env: Mapping[str, str] | None = None,
     timeout: float | None = None,

@@ -217,7 +217,7 @@ void AddFlags(CLI::App* run, RunCommandFlags* flags) {
       ->check(CLI::Range(1, kCountMax))
       ->capture_default_str();
   run->add_option("--host-model", f.host_model,
-                  "measured; counted, the same on every machine; or fixed, for bit-identical runs")
+                  "counted, nearly the same on every machine; measured; or fixed, for bit-identical runs")
       ->check(CLI::IsMember({"measured", "counted", "fixed"}))
       ->capture_default_str();
   run->add_option("--tokens", f.tokens, "tokens per iteration of the whole job");

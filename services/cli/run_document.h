@@ -21,7 +21,7 @@ struct RunFlags {
   std::uint32_t ranks_per_server = 0;
   std::uint32_t warmup = 3;
   std::uint32_t measure = 5;
-  std::string host_model = "measured";
+  std::string host_model = "counted";
   std::uint64_t tokens = 0;
   std::uint64_t parameters = 0;
   std::string boundary_nvtx;

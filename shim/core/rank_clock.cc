@@ -40,6 +40,13 @@ constexpr std::uint64_t kFirstSpeedsPart = 5;
 constexpr std::uint64_t kTrapNs = 1'500;
 // The name under which a clock reading is a call of the program.
 constexpr std::uint64_t kClockReading = 1;
+// Counted model: work that takes so much longer than its operators and functions stand for is
+// something else. Work whose caches are cold after a switch takes up to three times as long.
+constexpr std::uint64_t kBeyondCountedPs = 1'000'000'000;
+constexpr std::uint64_t kBeyondCountedTimes = 4;
+// What interrupts a program for less than this (a garbage collection of few objects) may happen in
+// one run and not in the next.
+constexpr double kInterruptionPs = 20e9;
 
 constinit ClockSource source{};
 constinit std::atomic<bool> started{false};
@@ -129,6 +136,9 @@ void StartJitter(const ring::HostJitter& wanted) {
                                             .exponential = wanted.exponential != 0,
                                             .seed = wanted.seed});
 }
+
+// Whether work of threads is timed: all of it, or what is far beyond what is counted.
+bool TimesWork() { return source.model == ring::HostModel::kMeasured || source.costs.frame_ps > 0; }
 
 std::uint64_t TicksToPs(std::uint64_t ticks) {
   return static_cast<std::uint64_t>(static_cast<double>(ticks) * ps_per_tick);
@@ -246,30 +256,91 @@ std::uint64_t TakePageFaults(ThreadClock& clock, std::uint64_t work_ps) {
   return std::min(met * page_fault_ps, work_ps / 2);
 }
 
-// Brings the measured clock of the calling thread up to `ticks`, where it makes `call`.
-void Measure(ThreadClock& clock, std::uint64_t ticks, std::uint64_t call) {
-  if (clock.last_ticks == 0) {
-    clock.cpu_ns = ThreadCpuNs();
-    clock.own_ps = ProcessClock().load(std::memory_order_relaxed);
-    clock.last_ticks = ticks;
-    clock.next_speed_ticks = ticks + SpeedIntervalTicks();
-    clock.page_faults = ThreadPageFaults();
-    clock.work = MakeHostWork();
-    return;
-  }
-  const std::uint64_t work = TakeOwnWork(clock, ticks);
-  const std::uint64_t fault_ps = TakePageFaults(clock, work);
+void BeginToTime(ThreadClock& clock, std::uint64_t ticks) {
+  clock.cpu_ns = ThreadCpuNs();
+  clock.own_ps = ProcessClock().load(std::memory_order_relaxed);
+  clock.last_ticks = ticks;
+  clock.next_speed_ticks = ticks + SpeedIntervalTicks();
+  clock.page_faults = ThreadPageFaults();
+  clock.work = MakeHostWork();
+}
+
+// What `work_ps` of the calling thread, which makes `call` now, costs on the target.
+std::uint64_t CostOfWork(const ThreadClock& clock, std::uint64_t work_ps, std::uint64_t fault_ps,
+                         std::uint64_t call) {
   const double speed = CoreSpeedNow();
   const host_time::HostWork::Stretch stretch{
-      .work_ps = work, .fault_ps = fault_ps, .since_switch_ps = clock.since_switch_ps};
+      .work_ps = work_ps, .fault_ps = fault_ps, .since_switch_ps = clock.since_switch_ps};
   const double cost = clock.work == nullptr
-                          ? static_cast<double>(work) * speed
+                          ? static_cast<double>(work_ps) * speed
                           : static_cast<double>(clock.work->Before(call, stretch, speed));
+  return static_cast<std::uint64_t>(cost / TargetSpeed());
+}
+
+// Brings the measured clock of the calling thread up to `ticks`, where it makes `call`.
+void Measure(ThreadClock& clock, std::uint64_t ticks, std::uint64_t call) {
+  if (clock.last_ticks == 0) return BeginToTime(clock, ticks);
+  const std::uint64_t work = TakeOwnWork(clock, ticks);
+  const std::uint64_t fault_ps = TakePageFaults(clock, work);
+  clock.own_ps += WithDelays(CostOfWork(clock, work, fault_ps, call));
   clock.since_switch_ps += work;
-  clock.own_ps += WithDelays(static_cast<std::uint64_t>(cost / TargetSpeed()));
   clock.last_ticks = ticks;
   RaiseTo(ProcessClock(), clock.own_ps);
   Publish(clock.own_ps);
+}
+
+// Times how fast the core is, if that is due. What it takes is nobody's work.
+void SampleSpeed(ThreadClock& clock, std::uint64_t ticks) {
+  if (ticks < clock.next_speed_ticks) return;
+  core_speed->Sample();
+  clock.next_speed_ticks = ReadTicks() + SpeedIntervalTicks();
+  clock.slept = true;
+}
+
+// In the counted model: what the calling thread computed before `call`, where that is too long for
+// its operators and functions to be all of it (numbers drawn on the host, a library's arithmetic,
+// compilation), with what these stand for. Shorter work is left to them, so that a prediction does
+// not depend on the machine that computes it.
+std::uint64_t WorkBeyondCounted(ThreadClock& clock, std::uint64_t call) {
+  const std::uint64_t ticks = ReadTicks();
+  if (clock.last_ticks == 0) {
+    BeginToTime(clock, ticks);
+    return 0;
+  }
+  const std::uint64_t work = TakeOwnWork(clock, ticks);
+  clock.since_switch_ps += work;
+  clock.last_ticks = ticks;
+  if (work < kBeyondCountedPs || clock.work == nullptr) {
+    if (clock.work != nullptr) clock.work->NoteShort(call);
+    return 0;
+  }
+  // Whether an allocator takes memory from the kernel anew differs from run to run and ends as a
+  // program goes on.
+  const std::uint64_t without_faults = work - TakePageFaults(clock, work);
+  SampleSpeed(clock, ticks);
+  if (!clock.work->IsShort(call)) return CostOfWork(clock, without_faults, 0, call);
+  const double at_full_speed = static_cast<double>(without_faults) * CoreSpeedNow();
+  return at_full_speed < kInterruptionPs
+             ? 0
+             : static_cast<std::uint64_t>(at_full_speed / TargetSpeed());
+}
+
+// The work before a call, and between readings of the clock, where it is not measured.
+std::uint64_t WorkBefore(const char* name, ring::CallClass call_class) {
+  const std::uint64_t counted = FrameworkWork(name, call_class);
+  if (!TimesWork()) return counted;
+  ThreadClock& own = thread_clock;
+  own.call = CallNumber(name);
+  own.call_detail = 0;
+  const std::uint64_t work = WorkBeyondCounted(own, own.call);
+  return work > kBeyondCountedTimes * counted + kBeyondCountedPs ? work : counted;
+}
+
+// Whether the calling thread made its last call so long ago that it may have computed since.
+bool ComputesForLong() {
+  const std::uint64_t since = thread_clock.last_ticks;
+  return TimesWork() && since != 0 && CurrentRole() == ThreadRole::kDriver &&
+         TicksToPs(ReadTicks() - since) >= kBeyondCountedPs;
 }
 
 }  // namespace
@@ -279,7 +350,7 @@ void StartClock(const ClockSource& where) noexcept {
   RaiseTo(ProcessClock(), where.start_ps);
   Publish(where.start_ps);
   StartJitter(where.jitter);
-  if (where.model == ring::HostModel::kMeasured) {
+  if (TimesWork()) {
     CalibrateTicks();
     page_fault_ps = MeasurePageFaultPs();
     if (where.shared_costs != nullptr) {
@@ -308,7 +379,7 @@ Charge ChargeCall(const char* name, ring::CallClass call_class) noexcept {
   if (source.model == ring::HostModel::kFixed) {
     if (source.costs.frame_ps > 0) CountFrames();
     const std::uint64_t cost =
-        WithDelays(FrameworkWork(name, call_class) +
+        WithDelays(WorkBefore(name, call_class) +
                    (IsFree(call_class) ? 0 : source.costs.ps[static_cast<int>(call_class)]));
     began = clock.fetch_add(cost, std::memory_order_acq_rel);
     ended = began + cost;
@@ -319,11 +390,7 @@ Charge ChargeCall(const char* name, ring::CallClass call_class) noexcept {
     own.call = CallNumber(name);
     own.call_detail = 0;
     Measure(own, ticks, own.call);
-    if (ticks >= own.next_speed_ticks) {
-      core_speed->Sample();
-      own.next_speed_ticks = ReadTicks() + SpeedIntervalTicks();
-      own.slept = true;  // What it took is nobody's work.
-    }
+    SampleSpeed(own, ticks);
     began = clock.load(std::memory_order_relaxed);
     own.own_ps += source.costs.ps[static_cast<int>(call_class)];
     RaiseTo(clock, own.own_ps);
@@ -345,7 +412,7 @@ void NoteCallDetail(std::uint64_t detail) noexcept { thread_clock.call_detail = 
 void NoteFruitlessEventQuery() noexcept { after_fruitless_query = true; }
 
 void EndCall() noexcept {
-  if (source.model != ring::HostModel::kMeasured) return;
+  if (!TimesWork()) return;
   if (!started.load(std::memory_order_relaxed)) return;
   ThreadClock& own = thread_clock;
   if (own.last_ticks == 0) return;
@@ -380,6 +447,11 @@ base::SimTime Now() noexcept {
       own.call = kClockReading;
     }
   }
+  if (source.model == ring::HostModel::kFixed && ComputesForLong()) {
+    AdvanceBy({static_cast<std::int64_t>(
+        WithDelays(WorkBefore("reading of the clock", ring::CallClass::kQuery)))});
+    EndCall();
+  }
   return {static_cast<std::int64_t>(ProcessClock().load(std::memory_order_acquire))};
 }
 
@@ -413,7 +485,7 @@ void CheckPublishedClock() noexcept {
 
 void NoteTrap() noexcept {
   ThreadClock& own = thread_clock;
-  if (source.model != ring::HostModel::kMeasured || own.last_ticks == 0) return;
+  if (!TimesWork() || own.last_ticks == 0) return;
   const std::uint64_t gap = ReadTicks() - own.last_ticks;
   const auto detour = static_cast<std::uint64_t>(kTrapNs * 1000 / ps_per_tick);
   const std::uint64_t left_out = std::min(gap, detour);

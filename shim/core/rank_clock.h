@@ -2,7 +2,9 @@
 // Cursors::clock_ps is its copy for the agent, which a stray pointer may overwrite.
 //
 // Two host models (architecture.md section 3). fixed: each exported call adds its class's cost,
-// whatever thread makes it. measured: a thread adds what its own work since its last call costs on
+// whatever thread makes it, and those of its operators; counted is fixed with the costs of Python's
+// functions, and with what a thread computes between two calls for far longer than these take.
+// measured: a thread adds what its own work since its last call costs on
 // the target: CPU time without time spent in the shim, without this machine's noise, scaled to the
 // target's processor (shim/host_time), and what the real driver takes for a call of its class; a
 // thread that waited goes on from max(own, process). Only drivers (thread_role.h) move
@@ -41,7 +43,7 @@ void NotePinnedMemory() noexcept;
 void NoteFruitlessEventQuery() noexcept;
 
 // The calling thread's view of virtual time, without charging a call: for clock reads. In the
-// measured model this includes CPU time since the last call.
+// measured model this includes CPU time since the last call, in the counted one if it is long.
 base::SimTime Now() noexcept;
 
 // Raises the clock to `time` if it is later (a wait ended, a sleep passed).

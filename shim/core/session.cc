@@ -174,7 +174,8 @@ Session* Session::Connect() noexcept {
                 .speed_ratio = header.speed_ratio,
                 .start_ps = header.start_clock_ps,
                 .jitter = *ring::HostJitterOf(connection.segment),
-                .shared_costs = header.host_model == ring::HostModel::kMeasured
+                .shared_costs = header.host_model == ring::HostModel::kMeasured ||
+                                        header.host_costs.frame_ps > 0
                                     ? MapSharedHostCosts()
                                     : nullptr});
     pthread_atfork(nullptr, nullptr, ForgetSessionInFork);

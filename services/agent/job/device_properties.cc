@@ -8,6 +8,7 @@
 #include "services/agent/clock/host_costs.h"
 #include "services/base/hash.h"
 #include "services/base/text.h"
+#include "services/host_speed/probe.h"
 
 namespace eidolon::agent::job {
 
@@ -96,6 +97,13 @@ std::uint32_t ChannelsOf(const controller::v1::Assignment& assignment) {
   return assignment.servers() > 1 ? 16 : 24;
 }
 
+// The speed of the target's processor in the counted host model. `ratio`: over this machine's, whose
+// speed is timed; 0: none is given.
+double CountedSpeed(double ratio, double cpu_speed) {
+  constexpr int kProbes = 21;
+  return ratio > 0 ? ratio * host_speed::SpeedOf(host_speed::TimeProbe(kProbes)) : cpu_speed;
+}
+
 }  // namespace
 
 base::Result<ring::SegmentContent> SegmentContentOf(const controller::v1::Assignment& assignment,
@@ -117,10 +125,11 @@ base::Result<ring::SegmentContent> SegmentContentOf(const controller::v1::Assign
   const bool fixed = assignment.host_model().fixed();
   content.host_model = fixed ? wire::HostModel::kFixed : wire::HostModel::kMeasured;
   const double cpu_speed = cluster.cpu().speed() > 0 ? cluster.cpu().speed() : 1.0;
-  content.host_costs = !fixed ? clock::DriverHostCosts(cpu_speed)
-                       : assignment.host_model().counts_functions()
-                           ? clock::CountedHostCosts(cpu_speed)
-                           : clock::FixedHostCosts(cpu_speed);
+  content.host_costs =
+      !fixed ? clock::DriverHostCosts(cpu_speed)
+      : assignment.host_model().counts_functions()
+          ? clock::CountedHostCosts(CountedSpeed(cluster.cpu_speed_ratio(), cpu_speed))
+          : clock::FixedHostCosts(cpu_speed);
   content.jitter = JitterOf(assignment.host_model().jitter());
   content.strict = assignment.strict();
   content.target_speed = cpu_speed;

@@ -170,8 +170,9 @@ base::Result<void> Agent::SetUp() {
 
 // Where ranks tell each other what their host work takes; costs of the fixed model are given.
 base::Result<void> Agent::MakeHostCosts() {
-  if (job_->content.host_model != ::eidolon::ring::HostModel::kMeasured) return {};
-  if (job_->assignment.servers() == 1) impasse_.Allow();
+  const bool measured = job_->content.host_model == ::eidolon::ring::HostModel::kMeasured;
+  if (!measured && job_->content.host_costs.frame_ps == 0) return {};
+  if (measured && job_->assignment.servers() == 1) impasse_.Allow();
   auto made = ring::HostCostFile::Create(job_->assignment.run_directory());
   if (!made) return std::unexpected(made.error());
   host_costs_.emplace(std::move(*made));

@@ -23,7 +23,7 @@ HostTime HostTimeOf(const JobSpec& spec, const ClusterSpec& cluster) {
   host.model = spec.host_model;
   host.cpu = cluster.cpu;
   const bool measured = host.model == HostModel::kMeasured;
-  host.speed_ratio = measured ? cluster.cpu_speed_ratio : 0;
+  host.speed_ratio = host.model == HostModel::kFixed ? 0 : cluster.cpu_speed_ratio;
   const cluster::CpuModel* cpu = cluster::FindCpuModel(cluster.cpu);
   double speed_error = cpu == nullptr ? kGivenRatioError : cpu->relative_error;
   if (host.speed_ratio > 0) speed_error = kGivenRatioError;

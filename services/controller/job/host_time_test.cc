@@ -23,19 +23,10 @@ TEST(HostTimeTest, NamesTheModelAndTheProcessor) {
 TEST(HostTimeTest, TheFixedModelIsLessCertainThanTheMeasuredOne) {
   JobSpec fixed, measured;
   fixed.host_model = HostModel::kFixed;
+  measured.host_model = HostModel::kMeasured;
 
   EXPECT_GT(HostTimeOf(fixed, ClusterWith("Xeon-8480C")).error,
             HostTimeOf(measured, ClusterWith("Xeon-8480C")).error);
-}
-
-TEST(HostTimeTest, WhatIsCountedIsNeverScaledToThisMachine) {
-  ClusterSpec cluster = ClusterWith("Xeon-8480C");
-  cluster.cpu_speed_ratio = 2;
-  JobSpec counted;
-  counted.host_model = HostModel::kCounted;
-
-  EXPECT_EQ(HostTimeOf(counted, cluster).model, HostModel::kCounted);
-  EXPECT_DOUBLE_EQ(HostTimeOf(counted, cluster).speed_ratio, 0);
 }
 
 TEST(HostTimeTest, AProcessorKnownWithLessCertaintyWidensTheError) {
@@ -43,13 +34,18 @@ TEST(HostTimeTest, AProcessorKnownWithLessCertaintyWidensTheError) {
             HostTimeOf({}, ClusterWith("Xeon-8480C")).error);
 }
 
-TEST(HostTimeTest, ARatioOfTheJobIsKeptAndIsTheMeasuredModelsOnly) {
+TEST(HostTimeTest, ARatioOfTheJobIsKeptExceptInTheFixedModel) {
   ClusterSpec cluster = ClusterWith("Xeon-8480C");
   cluster.cpu_speed_ratio = 2;
   JobSpec fixed;
   fixed.host_model = HostModel::kFixed;
 
+  JobSpec measured;
+  measured.host_model = HostModel::kMeasured;
+
+  EXPECT_EQ(HostTimeOf({}, cluster).model, HostModel::kCounted);
   EXPECT_DOUBLE_EQ(HostTimeOf({}, cluster).speed_ratio, 2);
+  EXPECT_DOUBLE_EQ(HostTimeOf(measured, cluster).speed_ratio, 2);
   EXPECT_DOUBLE_EQ(HostTimeOf(fixed, cluster).speed_ratio, 0);
 }
 

@@ -254,7 +254,7 @@ class SpecReader {
   void ReadModels() {
     if (auto host_model = fields_.Object("hostModel")) {
       const std::string kind = host_model->Choice(
-          "kind", {kHostModelNames.begin(), kHostModelNames.end()}, NameOf(HostModel::kMeasured));
+          "kind", {kHostModelNames.begin(), kHostModelNames.end()}, NameOf(HostModel::kCounted));
       for (const HostModel model : {HostModel::kMeasured, HostModel::kCounted, HostModel::kFixed}) {
         if (kind == NameOf(model)) spec().host_model = model;
       }

@@ -93,7 +93,7 @@ struct JobSpec {
   std::string code_claim;         // The same, of a PersistentVolumeClaim.
   std::string managed_by;         // Kubernetes; who runs the job, empty: we.
   IterationRule iterations;
-  HostModel host_model = HostModel::kMeasured;
+  HostModel host_model = HostModel::kCounted;
   std::optional<JitterSpec> jitter;
   ValuesSpec values;
   FoldingSpec folding;

@@ -40,7 +40,7 @@ TEST(JobTest, FillsInDefaults) {
   EXPECT_EQ(job.metadata.name, "small");
   EXPECT_EQ(job.spec.iterations.warmup, 3u);
   EXPECT_EQ(job.spec.iterations.measure, 5u);
-  EXPECT_EQ(job.spec.host_model, HostModel::kMeasured);
+  EXPECT_EQ(job.spec.host_model, HostModel::kCounted);
   EXPECT_FALSE(job.spec.jitter.has_value());
   EXPECT_EQ(job.spec.cluster->gpu, "H100-SXM5-80GB");
   EXPECT_EQ(job.spec.cluster->gpus_per_server, 8u);

@@ -114,7 +114,7 @@ struct ProgramSeconds {
 
 // How the program's own work was timed.
 struct HostTime {
-  HostModel model = HostModel::kMeasured;
+  HostModel model = HostModel::kCounted;
   std::string cpu;         // The target's processor.
   double error = 0;        // Of the host's time, one deviation, relative.
   double speed_ratio = 0;  // Given by the job: over this machine's; 0: by the processor.

@@ -1,0 +1,48 @@
+#include "services/agent/job/device_properties.h"
+
+#include <gtest/gtest.h>
+
+#include "eidolon/controller/v1/controller.pb.h"
+#include "eidolon/timing/v1/timing.pb.h"
+#include "services/agent/clock/host_costs.h"
+
+namespace eidolon::agent::job {
+namespace {
+
+controller::v1::Assignment AJob(bool counts_functions, double cpu_speed, double speed_ratio) {
+  controller::v1::Assignment assignment;
+  assignment.mutable_cluster()->set_gpus_per_server(1);
+  assignment.mutable_cluster()->mutable_cpu()->set_speed(cpu_speed);
+  assignment.mutable_cluster()->set_cpu_speed_ratio(speed_ratio);
+  assignment.mutable_host_model()->set_fixed(true);
+  assignment.mutable_host_model()->set_counts_functions(counts_functions);
+  return assignment;
+}
+
+::eidolon::ring::HostCosts CostsOf(const controller::v1::Assignment& assignment) {
+  timing::v1::Gpu gpu;
+  gpu.set_multiprocessors(132);
+  gpu.set_memory_bytes(std::uint64_t{80} << 30);
+  const auto content = SegmentContentOf(assignment, gpu);
+  EXPECT_TRUE(content.has_value());
+  return content->host_costs;
+}
+
+TEST(DevicePropertiesTest, CostsAreThoseOfTheTargetsProcessor) {
+  const auto costs = CostsOf(AJob(/*counts_functions=*/true, /*cpu_speed=*/2, /*speed_ratio=*/0));
+  EXPECT_EQ(costs.frame_ps, clock::CountedHostCosts(2).frame_ps);
+  EXPECT_EQ(CostsOf(AJob(false, 2, 0)).operator_ps, clock::FixedHostCosts(2).operator_ps);
+}
+
+TEST(DevicePropertiesTest, ARatioToThisMachineScalesCountedCostsByItsSpeed) {
+  const auto slow = CostsOf(AJob(/*counts_functions=*/true, /*cpu_speed=*/1, /*speed_ratio=*/0.1));
+  const auto quick = CostsOf(AJob(/*counts_functions=*/true, /*cpu_speed=*/1, /*speed_ratio=*/10));
+  // A hundred times as fast, as far as two timings of this machine agree.
+  EXPECT_GT(slow.frame_ps, 30 * quick.frame_ps);
+  EXPECT_LT(slow.frame_ps, 300 * quick.frame_ps);
+  // Fixed costs are the same on every machine.
+  EXPECT_EQ(CostsOf(AJob(false, 1, 10)).operator_ps, clock::FixedHostCosts(1).operator_ps);
+}
+
+}  // namespace
+}  // namespace eidolon::agent::job
