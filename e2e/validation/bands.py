@@ -53,7 +53,7 @@ def section(bands):
     yield "## Bands\n"
     yield (
         "A band is to hold 90 % of the truths. *Reach* is the error over the band's half-width on that side: at most 1 "
-        "inside. The measured host model where a row was run with it, as jobs have it by default; rows that differ from "
+        "inside. The counted host model where a row was run with it, as jobs have it by default; rows that differ from "
         "what was published are listed and not counted.\n"
     )
     yield "| row | host | measured s | band s | half-width | error | reach | |"

@@ -318,7 +318,7 @@ std::uint64_t WorkBeyondCounted(ThreadClock& clock, std::uint64_t call) {
   // program goes on.
   const std::uint64_t without_faults = work - TakePageFaults(clock, work);
   SampleSpeed(clock, ticks);
-  if (!clock.work->IsShort(call)) return CostOfWork(clock, without_faults, 0, call);
+  if (!clock.work->IsRare(call)) return CostOfWork(clock, without_faults, 0, call);
   const double at_full_speed = static_cast<double>(without_faults) * CoreSpeedNow();
   return at_full_speed < kInterruptionPs
              ? 0

@@ -6,8 +6,8 @@
 #include "shim/host_time/cache_warmth.h"
 #include "shim/host_time/call_history.h"
 #include "shim/host_time/gap_costs.h"
+#include "shim/host_time/long_work.h"
 #include "shim/host_time/shared_costs.h"
-#include "shim/host_time/short_places.h"
 
 namespace eidolon::shim::host_time {
 
@@ -26,11 +26,11 @@ class HostWork {
   // The thread makes the call `call` now. What its work costs at the core's full speed, where
   // `speed` is the part of it that the core has now.
   std::uint64_t Before(std::uint64_t call, const Stretch& stretch, double speed) noexcept;
-  // The same in the counted model, which knows of short work what it costs: in the place of Before.
-  void NoteShort(std::uint64_t call) noexcept { short_.Note(history_.CoarsePlaceBefore(call)); }
-  // Whether work before this call was short here, as far as is known.
-  bool IsShort(std::uint64_t call) const noexcept {
-    return short_.Has(history_.CoarsePlaceBefore(call));
+  // In the counted model, where short work has its costs, the thread makes a call after short work,
+  // or after long work: then whether that is rare here (Before is asked only if it is not).
+  void NoteShort(std::uint64_t call) noexcept { long_.NoteShort(history_.CoarsePlaceBefore(call)); }
+  bool IsRare(std::uint64_t call) noexcept {
+    return long_.NoteLong(history_.CoarsePlaceBefore(call));
   }
   // The call has ended.
   void After(std::uint64_t call, std::uint64_t detail) noexcept { history_.Push(call, detail); }
@@ -39,7 +39,7 @@ class HostWork {
   CallHistory history_;
   GapCosts costs_;
   CacheWarmth warmth_;
-  ShortPlaces short_;
+  LongWork long_;
 };
 
 }  // namespace eidolon::shim::host_time
