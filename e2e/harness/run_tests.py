@@ -60,6 +60,7 @@ def parts(python):
         Part("layers", [sys.executable, "e2e/checks/layers.py"]),
         Part("tidy", [sys.executable, "e2e/checks/tidy.py"]),
         Part("vocabulary", [sys.executable, "e2e/checks/vocabulary.py"]),
+        Part("pages", [sys.executable, "e2e/checks/pages.py"]),
         Part("metrics", [sys.executable, "dashboards/metrics.py"]),
         Part("dashboards", [sys.executable, "dashboards/check.py"]),
         Part("apigen", ["shim/api/apigen", "--verify"]),
