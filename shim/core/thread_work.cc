@@ -1,0 +1,193 @@
+#include "shim/core/thread_work.h"
+
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "shim/core/page_fault_cost.h"
+#include "shim/core/system.h"
+#include "shim/core/tick_rate.h"
+#include "shim/host_time/core_speed.h"
+#include "shim/host_time/shared_costs.h"
+
+namespace eidolon::shim::core {
+
+[[gnu::tls_model("initial-exec")]] constinit thread_local ThreadClock thread_clock{};
+
+namespace {
+
+// A gap shorter than this is taken from the tick counter; a longer one may hold a pause by the
+// operating system, so the thread's CPU time is read.
+constexpr std::uint64_t kShortGapNs = 20'000;
+// A thread that was off its core for longer finds the caches full of another process's data.
+constexpr std::uint64_t kSwitchPs = 20'000'000;
+constexpr std::int64_t kCalibrationNs = 500'000;
+// From this length on, page faults in a stretch of work are counted: one more system call. A core
+// twice as fast as the reference processor still counts them in all that is long there.
+constexpr auto kCountedFaultsPs = static_cast<std::uint64_t>(host_time::kLongPs) / 2;
+// How often a thread looks how fast its core is: 0.2 ms of work each time.
+constexpr std::uint64_t kSpeedIntervalPs = 50'000'000'000;
+// And the first times, so many times as often.
+constexpr std::uint64_t kFirstSpeedsPart = 5;
+// Of a trapped reading of the tick counter, what comes before our handler and after it.
+constexpr std::uint64_t kTrapNs = 1'500;
+
+constinit WorkTiming timing_used{};
+constinit double ps_per_tick = 0;
+constinit std::uint64_t short_gap_ticks = 0;
+constinit std::uint64_t speed_interval_ticks = 0;
+constinit std::uint64_t page_fault_ps = 0;
+constinit host_time::CoreSpeed* core_speed = nullptr;      // Made once, never destroyed.
+constinit host_time::SharedCosts* shared_costs = nullptr;  // The same; null: this rank alone.
+
+// Gives the thread's table back when the thread ends. What it still calls afterwards costs what it
+// takes.
+class WorkOwner {
+ public:
+  WorkOwner() = default;
+  WorkOwner(const WorkOwner&) = delete;
+  WorkOwner& operator=(const WorkOwner&) = delete;
+  ~WorkOwner() {
+    thread_clock.work = nullptr;
+    work_.reset();
+  }
+  host_time::HostWork* Make() {
+    work_.reset(new (std::nothrow) host_time::HostWork(shared_costs));
+    return work_.get();
+  }
+
+ private:
+  std::unique_ptr<host_time::HostWork> work_;
+};
+
+host_time::HostWork* MakeHostWork() {
+  static thread_local WorkOwner owner;
+  return owner.Make();
+}
+
+std::uint64_t TimeProbe(host_speed::Probe& probe) {
+  const std::int64_t begin = ThreadCpuNs();
+  const std::uint64_t result = probe.Run();
+  asm volatile("" : : "r"(result) : "memory");
+  return static_cast<std::uint64_t>(ThreadCpuNs() - begin) * 1000;
+}
+
+// The speed of this core and that of the target, both relative to the reference processor; or,
+// where the job says how much faster than this machine the target is, relative to this machine.
+double CoreSpeedNow() { return timing_used.speed_ratio > 0 ? 1.0 : core_speed->now(); }
+double TargetSpeed() {
+  return timing_used.speed_ratio > 0 ? timing_used.speed_ratio : timing_used.target_speed;
+}
+
+// Until a sample of the core's speed is due.
+std::uint64_t SpeedIntervalTicks() {
+  return core_speed->IsNew() ? speed_interval_ticks / kFirstSpeedsPart : speed_interval_ticks;
+}
+
+void CalibrateTicks() {
+  ps_per_tick = MeasurePsPerTick(kCalibrationNs, MonotonicNs, ReadTicks);
+  short_gap_ticks = static_cast<std::uint64_t>(kShortGapNs * 1000 / ps_per_tick);
+  speed_interval_ticks = static_cast<std::uint64_t>(kSpeedIntervalPs / ps_per_tick);
+}
+
+// Brings the thread's CPU time up to date. Picoseconds of it since the last reading that are not
+// accounted for, of which `ticks` have passed: the rest the thread was off its core.
+std::uint64_t TakeCpuTime(ThreadClock& clock, std::uint64_t ticks) {
+  const std::int64_t cpu_ns = ThreadCpuNs();
+  const auto used_ps = static_cast<std::uint64_t>(cpu_ns - clock.cpu_ns) * 1000;
+  clock.cpu_ns = cpu_ns;
+  const std::uint64_t accounted = std::exchange(clock.accounted_ps, 0);
+  const std::uint64_t own_ps = used_ps > accounted ? used_ps - accounted : 0;
+  if (TicksToPs(ticks) > own_ps + kSwitchPs) clock.since_switch_ps = 0;
+  return own_ps;
+}
+
+}  // namespace
+
+void StartToTimeWork(const WorkTiming& timing) noexcept {
+  timing_used = timing;
+  CalibrateTicks();
+  page_fault_ps = MeasurePageFaultPs();
+  if (timing.shared_costs != nullptr) {
+    alignas(host_time::SharedCosts) static std::byte rows[sizeof(host_time::SharedCosts)];
+    shared_costs = new (rows) host_time::SharedCosts(timing.shared_costs);
+  }
+  alignas(host_time::CoreSpeed) static std::byte storage[sizeof(host_time::CoreSpeed)];
+  core_speed = new (storage) host_time::CoreSpeed(TimeProbe);
+  core_speed->Sample();
+}
+
+std::uint64_t TicksToPs(std::uint64_t ticks) noexcept {
+  return static_cast<std::uint64_t>(static_cast<double>(ticks) * ps_per_tick);
+}
+
+void BeginToTime(ThreadClock& clock, std::uint64_t ticks, std::uint64_t now_ps) noexcept {
+  clock.cpu_ns = ThreadCpuNs();
+  clock.own_ps = now_ps;
+  clock.last_ticks = ticks;
+  clock.next_speed_ticks = ticks + SpeedIntervalTicks();
+  clock.page_faults = ThreadPageFaults();
+  clock.work = MakeHostWork();
+}
+
+std::uint64_t TakeOwnWork(ThreadClock& clock, std::uint64_t ticks) noexcept {
+  const std::uint64_t gap = ticks - clock.last_ticks;
+  if (gap < short_gap_ticks) {
+    const std::uint64_t ps = TicksToPs(gap);
+    clock.accounted_ps += ps;
+    return ps;
+  }
+  return std::min(TakeCpuTime(clock, gap), TicksToPs(gap));
+}
+
+std::uint64_t TakePageFaults(ThreadClock& clock, std::uint64_t work_ps) noexcept {
+  if (work_ps < kCountedFaultsPs) return 0;
+  const std::uint64_t faults = ThreadPageFaults();
+  const std::uint64_t met = faults - std::exchange(clock.page_faults, faults);
+  return std::min(met * page_fault_ps, work_ps / 2);
+}
+
+void EndCallAt(ThreadClock& clock, std::uint64_t ticks) noexcept {
+  // Ticks of a long call may hold a pause by the operating system, which must not count as CPU time
+  // spent in the shim: it would be taken from the program's own.
+  if (clock.slept || ticks - clock.last_ticks >= short_gap_ticks) {
+    clock.slept = false;
+    TakeCpuTime(clock, ticks - clock.last_ticks);
+  } else {
+    clock.accounted_ps += TicksToPs(ticks - clock.last_ticks);
+  }
+  clock.last_ticks = ticks;
+  if (clock.work != nullptr) clock.work->After(clock.call, clock.call_detail);
+}
+
+void LeaveOutTrap(ThreadClock& clock, std::uint64_t ticks) noexcept {
+  const auto detour = static_cast<std::uint64_t>(kTrapNs * 1000 / ps_per_tick);
+  const std::uint64_t left_out = std::min(ticks - clock.last_ticks, detour);
+  clock.last_ticks += left_out;
+  clock.accounted_ps += TicksToPs(left_out);
+}
+
+void SampleSpeed(ThreadClock& clock, std::uint64_t ticks) noexcept {
+  if (ticks < clock.next_speed_ticks) return;
+  core_speed->Sample();
+  clock.next_speed_ticks = ReadTicks() + SpeedIntervalTicks();
+  clock.slept = true;
+}
+
+double OnTarget(std::uint64_t work_ps) noexcept {
+  return static_cast<double>(work_ps) * CoreSpeedNow() / TargetSpeed();
+}
+
+std::uint64_t CostOfWork(const ThreadClock& clock, std::uint64_t work_ps, std::uint64_t fault_ps,
+                         std::uint64_t call) noexcept {
+  const double speed = CoreSpeedNow();
+  const host_time::HostWork::Stretch stretch{
+      .work_ps = work_ps, .fault_ps = fault_ps, .since_switch_ps = clock.since_switch_ps};
+  const double cost = clock.work == nullptr
+                          ? static_cast<double>(work_ps) * speed
+                          : static_cast<double>(clock.work->Before(call, stretch, speed));
+  return static_cast<std::uint64_t>(cost / TargetSpeed());
+}
+
+}  // namespace eidolon::shim::core
