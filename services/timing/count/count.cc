@@ -170,7 +170,9 @@ class Sampler {
     for (const std::uint64_t block : corners) {
       if (steps_left_ == 0) return;
       BlockRun run;
-      if (RunBlock(block, std::byte{0}, run)) corners_.push_back(std::move(run));
+      if (!RunBlock(block, content_, run)) continue;
+      corners_.push_back(std::move(run));
+      if (corners_.size() == 1) AskOfMemory(corners_.front());
     }
   }
 
@@ -194,11 +196,10 @@ class Sampler {
       if (i >= kLeastSpread && steps_left_ < (first - steps_left_) / i) break;
       if (steps_left_ == 0) break;
       BlockRun run;
-      if (!RunBlock(Spread(i), std::byte{0}, run)) break;
+      if (!RunBlock(Spread(i), content_, run)) break;
       spread_.push_back(std::move(run));
     }
     if (spread_.empty()) spread_ = corners_;
-    if (!spread_.empty()) AskOfMemory();
   }
 
   bool AreAlike() const {
@@ -211,15 +212,20 @@ class Sampler {
     return most - least <= kAlike * most;
   }
 
-  // Whether other content of memory would lead to other counts.
-  void AskOfMemory() {
-    if (steps_left_ == 0) return;
+  // Whether other content of memory would lead to other counts. Where the block accesses the same,
+  // memory holds numbers, and ordinary ones from here on: divisions of zero, for one, leave the
+  // usual path.
+  void AskOfMemory(BlockRun& known) {
+    constexpr std::byte kNumbers{0x3f};  // 0.75 in single precision and bf16.
+    if (known.counts.instructions() > static_cast<double>(steps_left_) / 4) return;
     BlockRun other;
-    constexpr std::byte kOnes{1};
-    const BlockRun& known = spread_.front();
-    const bool ran = RunBlock(known.block, kOnes, other);
-    depends_ = !ran || other.stop != known.stop || other.counts.issued != known.counts.issued ||
-               other.counts.missed_sectors != known.counts.missed_sectors;
+    const bool ran = RunBlock(known.block, kNumbers, other);
+    const bool is_same = ran && other.regions == known.regions &&
+                         other.counts.missed_sectors == known.counts.missed_sectors;
+    depends_ = !is_same || other.counts.issued != known.counts.issued;
+    if (!is_same) return;
+    content_ = kNumbers;
+    known = std::move(other);
   }
 
   // What blocks in a row share: of so many of them, the second half brings less than the first when
@@ -242,7 +248,7 @@ class Sampler {
     for (std::uint64_t i = 0; i < count; ++i) {
       if (i == count / 2) half = static_cast<double>(together.size());
       BlockRun run;
-      if (!RunBlock(first + i, std::byte{0}, run, &together)) return;
+      if (!RunBlock(first + i, content_, run, &together)) return;
     }
     const auto all = static_cast<double>(together.size());
     neighbour_bytes_ = (all - half) / static_cast<double>(count / 2) * Accesses::kSectorBytes;
@@ -296,6 +302,13 @@ class Sampler {
     counts.bytes_in_order = neighbour_bytes_
                                 ? std::min(asked, first_bytes_ + *neighbour_bytes_ * counts.blocks)
                                 : asked;
+    for (const auto* runs : {&corners_, &spread_}) {
+      for (const BlockRun& run : *runs) {
+        if (run.counts.clocks <= counts.longest_clocks) continue;
+        counts.longest_clocks = run.counts.clocks;
+        counts.longest_far_clocks = run.counts.far_clocks;
+      }
+    }
     counts.sampled_blocks = static_cast<double>(corners_.size() + spread_.size());
     counts.passed_over = watch_.PassedOver();
     counts.depends_on_memory = depends_;
@@ -317,6 +330,7 @@ class Sampler {
   double first_bytes_ = 0;                 // Of the row's first half.
   Stop stop_ = Stop::kNone;                // Why the last block that ended early did.
   bool depends_ = false;
+  std::byte content_{0};  // Of memory, each byte.
 };
 
 }  // namespace
