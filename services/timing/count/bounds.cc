@@ -1,6 +1,7 @@
 #include "services/timing/count/bounds.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -115,7 +116,7 @@ double ErrorOf(const Counts& counts) {
 
 // What the parts of a GPU need for a launch.
 struct Parts {
-  std::vector<double> pipes;  // Schedulers among them.
+  double arithmetic = 0;  // The busiest of the pipes that warps wait for, and of the schedulers.
   double matrix = 0;
   double near = 0;  // The multiprocessor's own memory.
   double far = 0;   // L2 and device memory.
@@ -153,24 +154,22 @@ double Customers(const Counts& counts, const Load& load) {
 }
 
 // What a multiprocessor executes overlaps with the memory behind it, by the warps of a block,
-// unless both are nearly as long; so do its pipes, more closely. Blocks take turns at all that.
-// Those that follow are started meanwhile. Matrix instructions take turns with the rest of their
-// warps' work, and what they need is brought while they run: those two add up, and hide the memory
-// and the latency nearly.
+// unless both are nearly as long. Blocks take turns at them. Those that follow are started
+// meanwhile. Matrix instructions take turns with the rest of their warps' work, and what they need
+// is brought while they run: those two add up, and hide the memory and the latency nearly.
 double Together(const Counts& counts, const Parts& parts, const Load& load) {
-  constexpr double kPipePower = 4;
-  constexpr double kMemoryPower = 3;
+  constexpr double kPower = 2.5;
+  constexpr double kMatrixPower = 4;
+  const double own = std::max(parts.matrix + parts.arithmetic, parts.near);
   if (parts.matrix > 0) {
-    const double work = std::max(parts.matrix + std::ranges::max(parts.pipes), parts.near);
-    const double all[] = {work, parts.far, parts.latency};
-    return std::max(Overlapped(kPipePower, all), parts.starts);
+    const std::array all = {own, parts.far, parts.latency};
+    return std::max(Overlapped(kMatrixPower, all), parts.starts);
   }
-  const double own = std::max(Overlapped(kPipePower, parts.pipes), parts.near);
-  const double both[] = {own, parts.far};
+  const double shared = Overlapped(kPower, std::array{own, parts.far});
   const double stores =
       counts.bytes_written / std::max(counts.bytes_read + counts.bytes_written, 1.0);
-  const double running = QueueSecondsBesideStores(
-      Customers(counts, load), parts.latency, Overlapped(kMemoryPower, both), parts.far * stores);
+  const double running =
+      QueueSecondsBesideStores(Customers(counts, load), parts.latency, shared, parts.far * stores);
   return std::max(running, parts.starts);
 }
 
@@ -227,7 +226,7 @@ CountedTime TimeOf(const Counts& counts, const gpu_model::GpuModel& gpu) {
   const double warps = counts.warps * load.together;
   const double schedulers = std::min(kSchedulers, std::max(1.0, warps));
   const auto add_pipe = [&](std::string_view name, double clocks) {
-    add(name, of_block(clocks * kSchedulers / schedulers), parts.pipes.emplace_back(0));
+    add(name, of_block(clocks * kSchedulers / schedulers), parts.arithmetic);
   };
   add_pipe("issue", block.instructions() / kSchedulers);
   for (std::size_t i = 0; i < kPipes; ++i) {
@@ -240,9 +239,7 @@ CountedTime TimeOf(const Counts& counts, const gpu_model::GpuModel& gpu) {
   }
   const Multiplications needed = MultiplicationsOf(block, gpu);
   add_pipe(Name(Pipe::kFma), needed.single);
-  // The same lanes: what is longer.
-  add(Name(Pipe::kMultiply), of_block(needed.integers * kSchedulers / schedulers),
-      parts.pipes.back());
+  add_pipe(Name(Pipe::kMultiply), needed.integers);
   add(Name(Pipe::kTensor),
       MatrixSeconds(block, gpu) * load.blocks * gpu.multiprocessors * kSchedulers / schedulers,
       parts.matrix);

@@ -176,12 +176,18 @@ class Sampler {
     }
   }
 
-  // Numbers that fall everywhere, whatever the grid's sides are: multiples of the golden ratio.
+  // Blocks that fall everywhere, whatever the grid's sides are: along each of these by multiples of
+  // an irrational number of its own (Roberts, "The Unreasonable Effectiveness of Quasirandom
+  // Sequences", 2018), because what a block has to do may grow along one of them.
   std::uint64_t Spread(std::uint64_t index) const {
-    constexpr double kGolden = 0.6180339887498949;
-    const double place = static_cast<double>(index) * kGolden + 0.5;
-    const double share = place - std::floor(place);
-    return std::min(blocks_ - 1, static_cast<std::uint64_t>(share * static_cast<double>(blocks_)));
+    const auto along = [index](double step, std::uint64_t side) {
+      const double place = static_cast<double>(index) * step + 0.5;
+      const double share = place - std::floor(place);
+      return std::min(side - 1, static_cast<std::uint64_t>(share * static_cast<double>(side)));
+    };
+    const auto& grid = launch_.grid;
+    return IndexOf(along(0.6180339887498949, grid.x), along(0.7548776662466927, grid.y),
+                   along(0.8191725133961645, grid.z));
   }
 
   void RunSpread() {
@@ -189,17 +195,26 @@ class Sampler {
       spread_ = corners_;
       return;
     }
-    const std::uint64_t first = steps_left_;
     const std::uint64_t most = std::min(kMostSpread, blocks_);
     for (std::uint64_t i = 0; i < most; ++i) {
       if (i >= kFirstSpread && AreAlike()) break;
-      if (i >= kLeastSpread && steps_left_ < (first - steps_left_) / i) break;
+      // Not at one that is too long: only shorter ones would be left.
+      if (i >= kLeastSpread && static_cast<double>(steps_left_) < 2 * LongestRun()) break;
       if (steps_left_ == 0) break;
       BlockRun run;
       if (!RunBlock(Spread(i), content_, run)) break;
       spread_.push_back(std::move(run));
     }
     if (spread_.empty()) spread_ = corners_;
+  }
+
+  // Instructions of the longest block so far.
+  double LongestRun() const {
+    double longest = 0;
+    for (const auto* runs : {&corners_, &spread_}) {
+      for (const BlockRun& run : *runs) longest = std::max(longest, run.counts.instructions());
+    }
+    return longest;
   }
 
   bool AreAlike() const {
