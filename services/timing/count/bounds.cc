@@ -158,6 +158,7 @@ double Customers(const Counts& counts, const Load& load) {
 // meanwhile. Matrix instructions take turns with the rest of their warps' work, and what they need
 // is brought while they run: those two add up, and hide the memory and the latency nearly.
 double Together(const Counts& counts, const Parts& parts, const Load& load) {
+  // Chosen with measured times in sight: docs/kernel_counts.md.
   constexpr double kPower = 2.5;
   constexpr double kMatrixPower = 4;
   const double own = std::max(parts.matrix + parts.arithmetic, parts.near);
