@@ -1,9 +1,12 @@
 #include "services/timing/count/bounds.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
 #include <string>
 
+#include "services/timing/count/overlap.h"
 #include "services/timing/count/pipes.h"
 
 namespace eidolon::timing::count {
@@ -15,9 +18,14 @@ constexpr double kSchedulers = 4;
 // to 54 (e2e/measured), all multiprocessors together.
 constexpr double kFarCacheBytes = 64;
 constexpr double kSectorBytes = 32;
-// Lines a clock and multiprocessor that L2 looks up for all of them: on H200 a transposing copy,
-// each lane in a line of its own, got 0.60 (e2e/measured).
-constexpr double kFarLines = 0.7;
+// Lines a clock that a slice of L2 looks up: transposing copies of 32 MB, each lane in a line of
+// its own, got 0.91 on H100 (61.2 us) and on H200 (51.2 us; transpose_copy, e2e/measured). A slice
+// belongs to 64 bits of an HBM bus: 80 of them on A100 (its whitepaper: 5120 bytes a clock), 96 on
+// H200.
+constexpr double kSliceLines = 0.91;
+constexpr std::uint32_t kSliceBits = 64;
+constexpr std::uint32_t kStackBits = 1024;
+constexpr double kOtherLines = 0.7;  // Of each multiprocessor, where memory is no HBM.
 // Lines that the first-level cache looks up at once, by neighbouring addresses: with one a clock a
 // pooling kernel of rows of 11 elements would take 1.44 of what it takes on H200 (e2e/measured).
 constexpr double kLinesAtOnce = 4;
@@ -28,6 +36,12 @@ constexpr double kAtomicsPerClock = 1;  // Of one multiprocessor, lanes that go 
 // histograms are: 13.1 G/s on H200 (64 M in 1024 words; e2e/measured). 4 M in 16 words, not used,
 // get 5.4.
 constexpr double kCollidingPerClock = 6.6;  // Of the whole GPU.
+
+// Until another block runs where one has ended: of 19 kernels with generations of blocks of less
+// than 10 us on H200, the time in which warps are missing of those that the multiprocessors have
+// room for, without 1.2 us at the kernel's ends, comes to 0.13 to 0.68 us a generation, in the
+// median 0.28 (sm__warps_active, e2e/measured/h200/counters.csv).
+constexpr double kTurnoverSeconds = 0.28e-6;
 
 // Blocks that a GPU starts in a clock, as in model/memory_model.cc.
 constexpr double kBlocksPerClock = 0.84;
@@ -63,11 +77,8 @@ Load LoadOf(const Counts& counts, const gpu_model::GpuModel& gpu) {
 
 // Of one block's matrix instructions, as if all multiprocessors worked on it.
 double MatrixSeconds(const BlockCounts& block, const gpu_model::GpuModel& gpu) {
-  // Where warps have instructions for groups of four, those for one of them reach less of the rate:
-  // Luo et al., 2024, 62.9 % on H100.
-  constexpr double kWarpShare = 0.629;
   const bool in_groups = block.group_matrix_operations > 0;
-  const double share = gpu.compute_major >= 9 && !in_groups ? kWarpShare : 1;
+  const double share = gpu.compute_major >= 9 && !in_groups ? kWarpMatrixShare : 1;
   double seconds = 0;
   for (std::size_t i = 0; i < kMatrixTypes; ++i) {
     if (block.matrix_operations[i] == 0) continue;
@@ -131,43 +142,44 @@ Multiplications MultiplicationsOf(const BlockCounts& block, const gpu_model::Gpu
                       issued(Pipe::kWideMultiply) * clocks(Pipe::kWideMultiply)};
 }
 
-double Fourth(double x) { return x * x * x * x; }
-double FourthRoot(double x) { return std::sqrt(std::sqrt(x)); }
-
-// Of blocks that go through a multiprocessor together: each spends `alone` by itself and has to
-// take its turn at what serves all of them for `served` seconds. Mean value analysis of a closed
-// queueing network (Reiser and Lavenberg, "Mean-Value Analysis of Closed Multichain Queuing
-// Networks", 1980): one block needs the sum, of many the one hides behind the other.
-double QueueSeconds(double blocks, double alone, double served) {
-  const double each = served / blocks;
-  double together = alone + served;
-  double waiting = 0;  // Blocks at the server, as a block that comes finds it.
-  for (double count = 1; count <= blocks; ++count) {
-    const double there = each * (1 + waiting);
-    together = alone + there;
-    waiting = together > 0 ? count * there / together : 0;
-  }
-  return together;
+// Customers of a multiprocessor's queue: those of one of its schedulers, as the others do alike. A
+// block's warps go together from barrier to barrier; where they wait for memory several times in
+// between, each goes at its own pace.
+double Customers(const Counts& counts, const Load& load) {
+  const BlockCounts& block = counts.block;
+  const double barriers = block.barriers / std::max(counts.warps, 1.0);
+  const double waits = block.far_clocks / kDeviceMemoryLatency / (1 + barriers);
+  const double apart = std::max(1.0, std::min(counts.warps / kSchedulers, waits));
+  return std::max(1.0, std::round(load.together * apart));
 }
 
-// A multiprocessor's own work and the memory behind it overlap, by the warps of a block, unless
-// both are nearly as long: their fourth powers add up. Blocks take turns at them. Those that follow
-// are started meanwhile. Matrix instructions take turns with the rest of their warps' work, and
-// what they need is brought while they run: those two add up, and hide the memory and the latency
-// nearly.
-double Together(const Parts& parts, double blocks_together) {
-  const double work = std::max(parts.matrix + parts.arithmetic, parts.near);
-  const double shared = Fourth(work) + Fourth(parts.far);
-  const double running = parts.matrix > 0
-                             ? FourthRoot(shared + Fourth(parts.latency))
-                             : QueueSeconds(blocks_together, parts.latency, FourthRoot(shared));
+// What a multiprocessor executes overlaps with the memory behind it, by the warps of a block,
+// unless both are nearly as long. Blocks take turns at them. Those that follow are started
+// meanwhile. Matrix instructions take turns with the rest of their warps' work, and what they need
+// is brought while they run: those two add up, and hide the memory and the latency nearly.
+double Together(const Counts& counts, const Parts& parts, const Load& load) {
+  // Chosen with measured times in sight: docs/kernel_counts.md.
+  constexpr double kPower = 2.5;
+  constexpr double kMatrixPower = 4;
+  const double own = std::max(parts.matrix + parts.arithmetic, parts.near);
+  if (parts.matrix > 0) {
+    const std::array all = {own, parts.far, parts.latency};
+    return std::max(Overlapped(kMatrixPower, all), parts.starts);
+  }
+  const double shared = Overlapped(kPower, std::array{own, parts.far});
+  const double stores =
+      counts.bytes_written / std::max(counts.bytes_read + counts.bytes_written, 1.0);
+  const double running =
+      QueueSecondsBesideStores(Customers(counts, load), parts.latency, shared, parts.far * stores);
   return std::max(running, parts.starts);
 }
 
-// What waiting for memory lasts longer where L2 does not hold the launch's data, by the part of it
-// that device memory brings: a load of device memory takes 0.41 us on H200 (compute_grad_weight,
-// model/memory_model.cc). Matrix instructions run meanwhile, unless all blocks run at once.
-double LateSeconds(const Counts& counts, const gpu_model::GpuModel& gpu, double generations) {
+// What waiting for memory for so many clocks lasts longer where L2 does not hold the launch's data,
+// by the part of it that device memory brings: a load of device memory takes 0.41 us on H200
+// (compute_grad_weight, model/memory_model.cc). Matrix instructions run meanwhile, unless all
+// blocks run at once.
+double LateSeconds(const Counts& counts, const gpu_model::GpuModel& gpu, double generations,
+                   double far_clocks) {
   constexpr double kFarLoadSeconds = 0.41e-6;
   const double bytes = counts.bytes_read + counts.bytes_written;
   const bool is_held = bytes <= kHeldShare * static_cast<double>(gpu.l2_bytes);
@@ -175,7 +187,27 @@ double LateSeconds(const Counts& counts, const gpu_model::GpuModel& gpu, double 
   const double clock = static_cast<double>(gpu.boost_clock_hz);
   const double later = std::max(0.0, kFarLoadSeconds * clock / kDeviceMemoryLatency - 1);
   const double asked = counts.block.missed_sectors * kSectorBytes * counts.blocks;
-  return counts.block.far_clocks / clock * later * std::min(1.0, bytes / std::max(asked, 1.0));
+  return far_clocks / clock * later * std::min(1.0, bytes / std::max(asked, 1.0));
+}
+
+// What blocks wait for by themselves, one generation after the other: the last of them lasts as
+// long as its longest block.
+double LatencySeconds(const Counts& counts, const gpu_model::GpuModel& gpu, double generations) {
+  const double clock = static_cast<double>(gpu.boost_clock_hz);
+  const auto of_block = [&](double clocks, double far_clocks) {
+    return clocks / clock + LateSeconds(counts, gpu, generations, far_clocks);
+  };
+  const double mean = of_block(counts.block.clocks, counts.block.far_clocks);
+  const double longest = of_block(counts.longest_clocks, counts.longest_far_clocks);
+  return (generations - 1) * (mean + kTurnoverSeconds) + std::max(mean, longest);
+}
+
+// Lines a second that L2 looks up, for all multiprocessors.
+double FarLines(const gpu_model::GpuModel& gpu) {
+  const bool is_stacked = gpu.memory_bus_bits >= kStackBits;
+  const double a_clock = is_stacked ? kSliceLines * gpu.memory_bus_bits / kSliceBits
+                                    : kOtherLines * gpu.multiprocessors;
+  return a_clock * static_cast<double>(gpu.boost_clock_hz);
 }
 
 }  // namespace
@@ -194,20 +226,21 @@ CountedTime TimeOf(const Counts& counts, const gpu_model::GpuModel& gpu) {
   // A multiprocessor's schedulers and pipes are only all in use by as many warps.
   const double warps = counts.warps * load.together;
   const double schedulers = std::min(kSchedulers, std::max(1.0, warps));
-  add("issue", of_block(block.instructions() / schedulers), parts.arithmetic);
+  const auto add_pipe = [&](std::string_view name, double clocks) {
+    add(name, of_block(clocks * kSchedulers / schedulers), parts.arithmetic);
+  };
+  add_pipe("issue", block.instructions() / kSchedulers);
   for (std::size_t i = 0; i < kPipes; ++i) {
     const auto pipe = static_cast<Pipe>(i);
     const double clocks = ClocksOf(pipe, gpu.compute_major, gpu.compute_minor);
     const bool multiplies =
         pipe == Pipe::kFma || pipe == Pipe::kMultiply || pipe == Pipe::kWideMultiply;
     if (pipe == Pipe::kMemory || multiplies) continue;
-    add(Name(pipe), of_block(block.issued[i] * clocks * kSchedulers / schedulers),
-        parts.arithmetic);
+    add_pipe(Name(pipe), block.issued[i] * clocks);
   }
   const Multiplications needed = MultiplicationsOf(block, gpu);
-  add(Name(Pipe::kFma), of_block(needed.single * kSchedulers / schedulers), parts.arithmetic);
-  add(Name(Pipe::kMultiply), of_block(needed.integers * kSchedulers / schedulers),
-      parts.arithmetic);
+  add_pipe(Name(Pipe::kFma), needed.single);
+  add_pipe(Name(Pipe::kMultiply), needed.integers);
   add(Name(Pipe::kTensor),
       MatrixSeconds(block, gpu) * load.blocks * gpu.multiprocessors * kSchedulers / schedulers,
       parts.matrix);
@@ -219,23 +252,21 @@ CountedTime TimeOf(const Counts& counts, const gpu_model::GpuModel& gpu) {
   add("L1 misses", of_block(std::max(block.missed_lines, missed_bytes / kFarCacheBytes)),
       parts.near);
   add("atomics", of_block(block.atomics / kAtomicsPerClock), parts.near);
-  const double of_grid = counts.blocks / (gpu.multiprocessors * clock);
   add("colliding atomics", block.colliding_atomics * counts.blocks / (kCollidingPerClock * clock),
       parts.far);
-  add("L2", std::max(missed_bytes / kFarCacheBytes, block.missed_lines / kFarLines) * of_grid,
+  add("L2",
+      counts.blocks * std::max(missed_bytes / (kFarCacheBytes * gpu.multiprocessors * clock),
+                               block.missed_lines / FarLines(gpu)),
       parts.far);
   add("DRAM",
       BytesMoved(counts, gpu, load) /
           (static_cast<double>(gpu.memory_bytes_per_second) * gpu.attained_memory_share),
       parts.far);
-  add("latency",
-      load.generations * (block.clocks / clock + LateSeconds(counts, gpu, load.generations)),
-      parts.latency);
+  add("latency", LatencySeconds(counts, gpu, load.generations), parts.latency);
   add("starts of blocks", counts.blocks / (kBlocksPerClock * clock), parts.starts);
   std::ranges::sort(time.bounds,
                     [](const Bound& a, const Bound& b) { return a.seconds > b.seconds; });
-  const double work = Together(parts, load.together);
-  time.seconds = gpu_model::KernelSeconds(gpu, work);
+  time.seconds = gpu_model::KernelSeconds(gpu, Together(counts, parts, load));
   time.relative_error = ErrorOf(counts);
   return time;
 }

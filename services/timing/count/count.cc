@@ -170,16 +170,24 @@ class Sampler {
     for (const std::uint64_t block : corners) {
       if (steps_left_ == 0) return;
       BlockRun run;
-      if (RunBlock(block, std::byte{0}, run)) corners_.push_back(std::move(run));
+      if (!RunBlock(block, content_, run)) continue;
+      corners_.push_back(std::move(run));
+      if (corners_.size() == 1) AskOfMemory(corners_.front());
     }
   }
 
-  // Numbers that fall everywhere, whatever the grid's sides are: multiples of the golden ratio.
+  // Blocks that fall everywhere, whatever the grid's sides are: along each of these by multiples of
+  // an irrational number of its own (Roberts, "The Unreasonable Effectiveness of Quasirandom
+  // Sequences", 2018), because what a block has to do may grow along one of them.
   std::uint64_t Spread(std::uint64_t index) const {
-    constexpr double kGolden = 0.6180339887498949;
-    const double place = static_cast<double>(index) * kGolden + 0.5;
-    const double share = place - std::floor(place);
-    return std::min(blocks_ - 1, static_cast<std::uint64_t>(share * static_cast<double>(blocks_)));
+    const auto along = [index](double step, std::uint64_t side) {
+      const double place = static_cast<double>(index) * step + 0.5;
+      const double share = place - std::floor(place);
+      return std::min(side - 1, static_cast<std::uint64_t>(share * static_cast<double>(side)));
+    };
+    const auto& grid = launch_.grid;
+    return IndexOf(along(0.6180339887498949, grid.x), along(0.7548776662466927, grid.y),
+                   along(0.8191725133961645, grid.z));
   }
 
   void RunSpread() {
@@ -187,18 +195,26 @@ class Sampler {
       spread_ = corners_;
       return;
     }
-    const std::uint64_t first = steps_left_;
     const std::uint64_t most = std::min(kMostSpread, blocks_);
     for (std::uint64_t i = 0; i < most; ++i) {
       if (i >= kFirstSpread && AreAlike()) break;
-      if (i >= kLeastSpread && steps_left_ < (first - steps_left_) / i) break;
+      // Not at one that is too long: only shorter ones would be left.
+      if (i >= kLeastSpread && static_cast<double>(steps_left_) < 2 * LongestRun()) break;
       if (steps_left_ == 0) break;
       BlockRun run;
-      if (!RunBlock(Spread(i), std::byte{0}, run)) break;
+      if (!RunBlock(Spread(i), content_, run)) break;
       spread_.push_back(std::move(run));
     }
     if (spread_.empty()) spread_ = corners_;
-    if (!spread_.empty()) AskOfMemory();
+  }
+
+  // Instructions of the longest block so far.
+  double LongestRun() const {
+    double longest = 0;
+    for (const auto* runs : {&corners_, &spread_}) {
+      for (const BlockRun& run : *runs) longest = std::max(longest, run.counts.instructions());
+    }
+    return longest;
   }
 
   bool AreAlike() const {
@@ -211,15 +227,20 @@ class Sampler {
     return most - least <= kAlike * most;
   }
 
-  // Whether other content of memory would lead to other counts.
-  void AskOfMemory() {
-    if (steps_left_ == 0) return;
+  // Whether other content of memory would lead to other counts. Where the block accesses the same,
+  // memory holds numbers, and ordinary ones from here on: divisions of zero, for one, leave the
+  // usual path.
+  void AskOfMemory(BlockRun& known) {
+    constexpr std::byte kNumbers{0x3f};  // 0.75 in single precision and bf16.
+    if (known.counts.instructions() > static_cast<double>(steps_left_) / 4) return;
     BlockRun other;
-    constexpr std::byte kOnes{1};
-    const BlockRun& known = spread_.front();
-    const bool ran = RunBlock(known.block, kOnes, other);
-    depends_ = !ran || other.stop != known.stop || other.counts.issued != known.counts.issued ||
-               other.counts.missed_sectors != known.counts.missed_sectors;
+    const bool ran = RunBlock(known.block, kNumbers, other);
+    const bool is_same = ran && other.regions == known.regions &&
+                         other.counts.missed_sectors == known.counts.missed_sectors;
+    depends_ = !is_same || other.counts.issued != known.counts.issued;
+    if (!is_same) return;
+    content_ = kNumbers;
+    known = std::move(other);
   }
 
   // What blocks in a row share: of so many of them, the second half brings less than the first when
@@ -242,7 +263,7 @@ class Sampler {
     for (std::uint64_t i = 0; i < count; ++i) {
       if (i == count / 2) half = static_cast<double>(together.size());
       BlockRun run;
-      if (!RunBlock(first + i, std::byte{0}, run, &together)) return;
+      if (!RunBlock(first + i, content_, run, &together)) return;
     }
     const auto all = static_cast<double>(together.size());
     neighbour_bytes_ = (all - half) / static_cast<double>(count / 2) * Accesses::kSectorBytes;
@@ -296,6 +317,13 @@ class Sampler {
     counts.bytes_in_order = neighbour_bytes_
                                 ? std::min(asked, first_bytes_ + *neighbour_bytes_ * counts.blocks)
                                 : asked;
+    for (const auto* runs : {&corners_, &spread_}) {
+      for (const BlockRun& run : *runs) {
+        if (run.counts.clocks <= counts.longest_clocks) continue;
+        counts.longest_clocks = run.counts.clocks;
+        counts.longest_far_clocks = run.counts.far_clocks;
+      }
+    }
     counts.sampled_blocks = static_cast<double>(corners_.size() + spread_.size());
     counts.passed_over = watch_.PassedOver();
     counts.depends_on_memory = depends_;
@@ -317,6 +345,7 @@ class Sampler {
   double first_bytes_ = 0;                 // Of the row's first half.
   Stop stop_ = Stop::kNone;                // Why the last block that ended early did.
   bool depends_ = false;
+  std::byte content_{0};  // Of memory, each byte.
 };
 
 }  // namespace

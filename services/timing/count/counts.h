@@ -73,6 +73,9 @@ struct Counts {
   double bytes_written = 0;
   double bytes_at_once = 0;
   double bytes_in_order = 0;  // By the whole launch, where only neighbouring blocks share.
+  // Of the block that takes the longest by itself, as BlockCounts has the mean's.
+  double longest_clocks = 0;
+  double longest_far_clocks = 0;
   double sampled_blocks = 0;
   double passed_over = 0;          // Share of instructions that were counted, not run.
   bool depends_on_memory = false;  // Other content of memory led to other counts.

@@ -39,6 +39,10 @@ double MatrixOperations(const interpret::Step& step, MatrixType* type);
 // where warps wait for matrix instructions that run beside them).
 inline constexpr double kMatrixOperationsPerClock = 1024;
 
+// Share of that rate which instructions of one warp get, where others are of groups of four warps:
+// Luo et al., 2024, 62.9 % on H100.
+inline constexpr double kWarpMatrixShare = 0.629;
+
 // Whether the step waits for all matrix instructions of its warps (WARPGROUP.DEPBAR).
 bool AwaitsMatrices(const interpret::Step& step);
 

@@ -17,7 +17,7 @@ using base::Fail;
 using base::StrCat;
 
 // Counts changes of what is counted: records of other versions are counted again.
-constexpr std::string_view kFirstLine = "eidolon kernel counts 5";
+constexpr std::string_view kFirstLine = "eidolon kernel counts 6";
 constexpr std::size_t kMostBytes = 256 << 10;
 
 // Every number of a record by name; a reference into it.
@@ -48,6 +48,8 @@ void EachNumber(R& record, Visit&& visit) {
   visit("bytes_written", record.counts.bytes_written);
   visit("bytes_at_once", record.counts.bytes_at_once);
   visit("bytes_in_order", record.counts.bytes_in_order);
+  visit("longest_clocks", record.counts.longest_clocks);
+  visit("longest_far_clocks", record.counts.longest_far_clocks);
   visit("sampled_blocks", record.counts.sampled_blocks);
   visit("passed_over", record.counts.passed_over);
 }

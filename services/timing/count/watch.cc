@@ -103,7 +103,12 @@ void CountWatch::Schedule(WarpClock& clock, const Fixed& fixed, const Step& step
       clock.groups.pop_front();
     }
   }
-  if (fixed.matrix_operations > 0 && step.form == nullptr) {
+  if (fixed.matrix_operations > 0 && step.form != nullptr) {
+    // A warp's next matrix instruction waits until its quarter's tensor core takes it.
+    Await(clock, clock.matrices_end, false);
+    clock.matrices_end =
+        clock.now + fixed.matrix_operations / (kWarpMatrixShare * kMatrixOperationsPerClock);
+  } else if (fixed.matrix_operations > 0) {
     const double begin = std::max(clock.now, clock.matrices_end);
     clock.matrices_end = begin + fixed.matrix_operations / kMatrixOperationsPerClock;
   }

@@ -1,0 +1,156 @@
+#include "services/timing/count/bounds.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+
+#include "services/timing/count/count_samples_test.h"
+#include "services/timing/count/overlap.h"
+
+namespace eidolon::timing::count {
+namespace {
+
+double Micros(const Counts& counts, const gpu_model::GpuModel& gpu = H100()) {
+  return TimeOf(counts, gpu).seconds * 1e6;
+}
+
+double& Issued(Counts& counts, Pipe pipe) {
+  return counts.block.issued[static_cast<std::size_t>(pipe)];
+}
+
+const gpu_model::GpuModel& H200() {
+  static const auto catalog = *gpu_model::GpuCatalog::Load("");
+  return **catalog.Find("H200-SXM-141GB");
+}
+
+TEST(OverlapTest, PowersLeaveTheLongestAndAddWhatIsNearlyAsLong) {
+  EXPECT_EQ(Overlapped(4, {}), 0);
+  EXPECT_DOUBLE_EQ(Overlapped(4, std::array{0.0, 2e-6, 0.0}), 2e-6);
+  EXPECT_DOUBLE_EQ(Overlapped(4, std::array{1e-6, 1e-6}), std::pow(2, 0.25) * 1e-6);
+  EXPECT_DOUBLE_EQ(Overlapped(3, std::array{3.0, 4.0, 5.0}), 6);
+}
+
+TEST(OverlapTest, NobodyWaitsForStoresButTheyTakeTheirShare) {
+  EXPECT_DOUBLE_EQ(QueueSecondsBesideStores(3, 2, 5, 0), QueueSeconds(3, 2, 5));
+  EXPECT_DOUBLE_EQ(QueueSeconds(1, 2, 5), 7);
+  // One customer: t = alone + loads / (1 - stores / t), so that t^2 - 453 t + 97 x 178 = 0.
+  EXPECT_NEAR(QueueSecondsBesideStores(1, 97, 356, 178),
+              (453 + std::sqrt(453.0 * 453 - 4 * 97 * 178)) / 2, 1e-6);
+  // Stores alone go on while the customer waits.
+  EXPECT_NEAR(QueueSecondsBesideStores(1, 97, 356, 356), 356, 1e-3);
+  EXPECT_NEAR(QueueSecondsBesideStores(1, 500, 356, 356), 500, 1e-3);
+}
+
+// Times below: e2e/measured/h100/operators.csv and e2e/measured/h200/operators.csv, counts from the
+// code of the same kernels.
+
+TEST(BoundsTest, StridedKernelsWaitForEachOfTheirElementsAndForTheNextBlock) {
+  // "wan mul bf16 of a row": 125.4 us, a gap of 1.0 us between launches among them. Each thread
+  // loads four elements, one after the other.
+  Counts counts;
+  Issued(counts, Pipe::kFma) = 16;
+  Issued(counts, Pipe::kHalf) = 32;
+  Issued(counts, Pipe::kAlu) = 348;
+  Issued(counts, Pipe::kMemory) = 68;
+  Issued(counts, Pipe::kUniform) = 184;
+  Issued(counts, Pipe::kControl) = 84;
+  Issued(counts, Pipe::kMultiply) = 128;
+  Issued(counts, Pipe::kWideMultiply) = 32;
+  counts.block.line_requests = counts.block.missed_lines = 48;
+  counts.block.missed_sectors = 96;
+  counts.block.clocks = counts.longest_clocks = 2595;
+  counts.block.far_clocks = counts.longest_far_clocks = 1878;
+  counts.blocks = 96768;
+  counts.warps = 4;
+  counts.resident_blocks = 16;
+  counts.bytes_read = 99.09e6;
+  counts.bytes_written = 99.09e6;
+  counts.bytes_at_once = 4.33e6;
+  counts.bytes_in_order = 198.7e6;
+
+  EXPECT_NEAR(Micros(counts) / 124.4, 1, 0.1);
+}
+
+TEST(BoundsTest, StoresOfTheOnlyBlockGoOnWhileTheNextOneLoads) {
+  // Softmax of 4096 rows of 32768 numbers of single precision: 363.7 us.
+  Counts counts;
+  Issued(counts, Pipe::kFma) = 8352;
+  Issued(counts, Pipe::kAlu) = 4416;
+  Issued(counts, Pipe::kTranscendental) = 1040;
+  counts.block.line_requests = counts.block.missed_lines = 2048;
+  counts.block.missed_sectors = 8192;
+  counts.block.barriers = 80;
+  counts.block.clocks = counts.longest_clocks = 5115;
+  counts.block.far_clocks = counts.longest_far_clocks = 440;
+  counts.blocks = 4096;
+  counts.warps = 16;
+  counts.resident_blocks = 1;
+  counts.bytes_read = counts.bytes_written = 536.9e6;
+  counts.bytes_in_order = 1073.7e6;
+  counts.bytes_at_once = 34.6e6;
+  const double micros = Micros(counts);
+
+  EXPECT_NEAR(micros / 362.7, 1, 0.15);
+  // If the block waited for all that it moves, as for loads:
+  counts.bytes_read += counts.bytes_written;
+  counts.bytes_written = 0;
+  EXPECT_GT(Micros(counts), 1.08 * micros);
+}
+
+// The largest of 8192 x 8192 numbers of 16 bits: 53.4 us on H100. Sixteen loads of a warp follow
+// each other without a barrier.
+Counts Largest() {
+  Counts counts;
+  Issued(counts, Pipe::kAlu) = 26466;
+  Issued(counts, Pipe::kMultiply) = 8320;
+  counts.block.line_requests = counts.block.missed_lines = 2049;
+  counts.block.missed_sectors = 8193;
+  counts.block.barriers = 32;
+  counts.block.clocks = counts.longest_clocks = 35163;
+  counts.block.far_clocks = counts.longest_far_clocks = 30336;
+  counts.blocks = 512;
+  counts.warps = 16;
+  counts.resident_blocks = 4;
+  counts.bytes_read = counts.bytes_at_once = counts.bytes_in_order = 134.2e6;
+  return counts;
+}
+
+TEST(BoundsTest, WarpsGoAtTheirOwnPaceBetweenBarriers) {
+  Counts counts = Largest();
+  const double micros = Micros(counts);
+  counts.block.barriers = 64 * counts.warps;  // At each load: all warps wait together.
+
+  EXPECT_NEAR(micros / 51, 1, 0.08);
+  EXPECT_GT(Micros(counts), 1.1 * micros);
+}
+
+TEST(BoundsTest, TheLastGenerationLastsAsLongAsItsLongestBlock) {
+  Counts counts = Largest();
+  const double micros = Micros(counts);
+  counts.longest_clocks *= 3;
+
+  // One generation: all blocks start together.
+  EXPECT_GT(Micros(counts), 2 * counts.block.clocks / 1.98e3);
+  EXPECT_GT(Micros(counts), 1.3 * micros);
+}
+
+TEST(BoundsTest, L2LooksUpLinesByItsSlices) {
+  // Transposing copies of 32 MB: 61.2 us on H100, 51.2 on H200, whose L2 has 96 slices for 80
+  // (transpose_copy, kernels.jsonl.gz).
+  Counts counts;
+  counts.block.line_requests = counts.block.missed_lines = 528;
+  counts.block.missed_sectors = 544;
+  counts.block.clocks = counts.longest_clocks = 2781;
+  counts.block.far_clocks = counts.longest_far_clocks = 2124;
+  counts.blocks = 16384;
+  counts.warps = 4;
+  counts.resident_blocks = 16;
+  counts.bytes_read = counts.bytes_written = 16.8e6;
+
+  EXPECT_NEAR(Micros(counts, H100()) / 61.2, 1, 0.14);
+  EXPECT_NEAR(Micros(counts, H200()) / 51.2, 1, 0.14);
+}
+
+}  // namespace
+}  // namespace eidolon::timing::count
