@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -62,8 +64,15 @@ class ForesightTest : public testing::Test {
                    kForesightArena));
   }
   bool IsOutstanding() const { return pending_.waiting() > 0; }
+  // Dots when it was not read yet.
+  std::string_view ReadAt(std::uint64_t address) {
+    std::string& host = hosts_.emplace_back("....");
+    pending_.Read(address, host.data(), host.size(), 'u', nullptr);
+    return host;
+  }
 
   value::Store store_;
+  std::deque<std::string> hosts_;  // Reads that wait write there when the queue is drained.
   value::Pending pending_;
 };
 
@@ -86,6 +95,22 @@ TEST_F(ForesightTest, WorkOnOtherBytesSaysNothing) {
 
   EXPECT_FALSE(pending_.IsKnown(kOutput + 4, 4));
   EXPECT_TRUE(IsOutstanding());
+}
+
+TEST_F(ForesightTest, AReadPassesAGemmThatWritesElsewhere) {
+  pending_.Write(kInput, "seen", 4);
+  Multiply(kInput, kInput + 256);
+
+  EXPECT_EQ(ReadAt(kInput), "seen");
+  EXPECT_EQ(ReadAt(kOutput + 2), "....");
+}
+
+TEST_F(ForesightTest, AReadPassesALaunchThatWritesElsewhere) {
+  pending_.Write(kInput, "seen", 4);
+  Mark();
+
+  EXPECT_EQ(ReadAt(kInput), "seen");
+  EXPECT_EQ(ReadAt(kOutput), "....");
 }
 
 TEST_F(ForesightTest, ALaunchIsForeseenOnceItHasMetAnUnknownInput) {

@@ -80,6 +80,11 @@ class DeferredGemm : public value::Deferred {
     return Foresight::kNothing;
   }
 
+  bool MayChange(value::Store& store, std::uint64_t address, std::size_t size) override {
+    const auto never = [](std::uint64_t, std::size_t) { return false; };
+    return Foresee(store, address, size, never) != value::Foresight::kNothing;
+  }
+
  private:
   std::optional<Placed> Place(const GemmMatrix& matrix, std::int64_t rows, std::int64_t cols,
                               std::int64_t index, const value::Store& store) const {

@@ -93,11 +93,19 @@ class RecordedLaunch : public value::Deferred {
     if (!may_be_small && !leads_there) return Foresight::kNothing;
     const Footprint* const footprint = FootprintOf(experience, store);
     const bool is_open = footprint == nullptr || footprint->everything;
-    if (!is_open && !MayChange(*footprint, pointers_, arena_, {address, address + size})) {
+    if (!is_open && !compute::MayChange(*footprint, pointers_, arena_, {address, address + size})) {
       return Foresight::kNothing;
     }
     if (may_be_small && MayMeetKnown(experience, before)) return Foresight::kMay;
     return is_open ? Foresight::kNothing : Foresight::kUnknown;
+  }
+
+  bool MayChange(value::Store& store, std::uint64_t address, std::size_t size) override {
+    WorkExperience& experience = ExperienceOf(work_);
+    if (experience.kernel == nullptr) Begin(experience, store);
+    const Footprint* const footprint = FootprintOf(experience, store);
+    return footprint == nullptr ||
+           compute::MayChange(*footprint, pointers_, arena_, {address, address + size});
   }
 
  private:

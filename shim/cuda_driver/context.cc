@@ -69,7 +69,7 @@ CUresult PrimaryReset(CUdevice device) noexcept {
   if (const Status status = CheckDevice(device); status != Status::kSuccess)
     return ToResult(status);
   if (!gpu::IsPrimaryActive(device)) return CUDA_SUCCESS;
-  return ToResult(gpu::WaitFor(ring::RecordKind::kSynchronizeDevice, device, 0));
+  return ToResult(gpu::WaitForDevice(device));
 }
 
 CUresult PrimarySetFlags(CUdevice device, unsigned flags) noexcept {
@@ -220,7 +220,7 @@ CUresult Synchronize() noexcept {
 CUresult SynchronizeContext(CUcontext context) noexcept {
   gpu::Context* found = Resolve(context);
   if (found == nullptr) return ToResult(Status::kInvalidContext);
-  const Status status = gpu::WaitFor(ring::RecordKind::kSynchronizeDevice, found->device, 0);
+  const Status status = gpu::WaitForDevice(found->device);
   if (status == Status::kSuccess) core::TellOfContextWait(found);
   return ToResult(status);
 }

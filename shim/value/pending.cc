@@ -22,6 +22,8 @@ constexpr std::size_t kMostBehindDeferred = 8192;
 constexpr std::size_t kMostHeldBytes = 64 << 20;
 // A question about the future looks at so many operations at most.
 constexpr int kMostForesightSteps = 1 << 16;
+// So do the reads that look whether they may pass what waits.
+constexpr int kMostPassingSteps = 1 << 13;
 
 bool Overlap(std::uint64_t a, std::size_t a_size, std::uint64_t b, std::size_t b_size) {
   return a < b + b_size && b < a + a_size;
@@ -242,18 +244,76 @@ void Pending::MakeStale(std::uint64_t begin, std::uint64_t end) {
 }
 
 void Pending::Read(std::uint64_t address, void* host, std::size_t size, unsigned char unknown_byte,
-                   ReadDone done) {
+                   ReadDone done, StreamName stream) {
+  const std::uint64_t number = reads_so_far_.fetch_add(1, std::memory_order_acq_rel);
   Operation operation{.kind = Kind::kRead,
                       .target = address,
                       .size = size,
                       .pattern = unknown_byte,
                       .host = host,
-                      .done = done};
+                      .done = done,
+                      .number = number};
   if (waiting() == 0) {
     Perform(operation, false);
   } else {
+    operation.streams.push_back(stream);
     AddOrPerform(std::move(operation));
   }
+}
+
+bool Pending::IsAmong(const Operation& read, const FinishedReads& finished) {
+  if (read.kind != Kind::kRead || read.number >= finished.first) return false;
+  return std::ranges::any_of(read.streams, [&](const StreamName& stream) {
+    return finished.whole_device ? stream.device == finished.stream.device ||
+                                       stream.device == StreamName::kNoDevice
+                                 : stream == finished.stream;
+  });
+}
+
+void Pending::Follow(StreamName stream, const FinishedReads& finished) {
+  if (reads_.load(std::memory_order_acquire) == 0) return;
+  const std::lock_guard guard(mutex_);
+  for (Operation& operation : queue_) {
+    if (!IsAmong(operation, finished)) continue;
+    if (std::ranges::find(operation.streams, stream) == operation.streams.end()) {
+      operation.streams.push_back(stream);
+    }
+  }
+}
+
+void Pending::Finish(const FinishedReads& finished) {
+  std::uint64_t communicator = 0;
+  std::uint64_t sequence = 0;
+  std::vector<std::byte> bytes;
+  while (reads_.load(std::memory_order_acquire) != 0) {
+    {
+      const std::lock_guard guard(mutex_);
+      DrainLocked();
+      const Operation* const missing = FindMissing(finished);
+      if (missing == nullptr) return;
+      // It was waited for: it will not come any more.
+      if (!bytes.empty() && missing->communicator == communicator && missing->sequence == sequence) {
+        return;
+      }
+      communicator = missing->communicator;
+      sequence = missing->sequence;
+      bytes.resize(missing->size);
+    }
+    // Without the lock: another thread may have to go on for the result to come.
+    fetch_(communicator, sequence, true, &bytes);
+  }
+}
+
+const Pending::Operation* Pending::FindMissing(const FinishedReads& finished) const {
+  for (std::size_t i = 0; i < queue_.size(); ++i) {
+    const Operation& read = queue_[i];
+    if (!IsAmong(read, finished)) continue;
+    const std::vector<bool> needed = NeededFor(read.target, read.size, i);
+    for (std::size_t earlier = 0; earlier < i; ++earlier) {
+      if (needed[earlier] && queue_[earlier].kind == Kind::kCollective) return &queue_[earlier];
+    }
+  }
+  return nullptr;
 }
 
 bool Pending::IsKnown(std::uint64_t address, std::size_t size) {
@@ -318,14 +378,55 @@ void Pending::DrainQueue() {
   DrainLocked();
 }
 
+bool Pending::MayChange(std::span<const Operation> operations, std::uint64_t address,
+                        std::size_t size, int& steps) const {
+  for (std::size_t i = operations.size(); i-- > 0;) {
+    if (--steps <= 0) return true;
+    const Operation& operation = operations[i];
+    switch (operation.kind) {
+      case Kind::kRead:
+        continue;
+      case Kind::kDeferred:
+        if (operation.work->MayChange(store_, address, size)) return true;
+        continue;
+      case Kind::kStale: {
+        // All that is kept from there on: to a gap, if nothing earlier fills that.
+        if (operation.target >= address + size) continue;
+        const std::uint64_t gap = std::max(operation.target, store_.KeptEnd(operation.target));
+        if (gap > address || MayChange(operations.first(i), gap, 1, steps)) return true;
+        continue;
+      }
+      default:
+        if (Overlap(operation.target, operation.size, address, size)) return true;
+    }
+  }
+  return false;
+}
+
 void Pending::DrainLocked() {
   std::vector<Operation> left;
+  int steps = kMostPassingSteps;
   for (Operation& operation : queue_) {
-    const bool blocked = std::ranges::any_of(
-        left, [&](const Operation& earlier) { return Touch(earlier, operation); });
+    const bool blocked =
+        std::ranges::any_of(
+            left, [&](const Operation& earlier) { return Touch(earlier, operation); }) &&
+        (operation.kind != Kind::kRead || MayChange(left, operation.target, operation.size, steps));
     if (blocked || !Perform(operation, false)) left.push_back(std::move(operation));
   }
   Replace(std::move(left));
+}
+
+std::vector<bool> Pending::NeededFor(std::uint64_t address, std::size_t size,
+                                     std::size_t count) const {
+  std::vector<bool> needed(count, false);
+  const Operation wanted{.kind = Kind::kRead, .target = address, .size = size};
+  for (std::size_t i = count; i-- > 0;) {
+    needed[i] = Touch(queue_[i], wanted);
+    for (std::size_t later = i + 1; later < count && !needed[i]; ++later) {
+      needed[i] = needed[later] && Touch(queue_[i], queue_[later]);
+    }
+  }
+  return needed;
 }
 
 bool Pending::DrainRange(std::uint64_t address, std::size_t size) {
@@ -333,15 +434,7 @@ bool Pending::DrainRange(std::uint64_t address, std::size_t size) {
   if (has_deferred()) DrainLocked();
   int steps = kMostForesightSteps;
   if (!MayBeKnown(address, size, queue_.size(), steps)) return false;
-  // From the back: what the range needs, and what that needs.
-  std::vector<bool> needed(queue_.size(), false);
-  const Operation wanted{.kind = Kind::kRead, .target = address, .size = size};
-  for (std::size_t i = queue_.size(); i-- > 0;) {
-    needed[i] = Touch(queue_[i], wanted);
-    for (std::size_t later = i + 1; later < queue_.size() && !needed[i]; ++later) {
-      needed[i] = needed[later] && Touch(queue_[i], queue_[later]);
-    }
-  }
+  const std::vector<bool> needed = NeededFor(address, size, queue_.size());
   std::vector<Operation> left;
   for (std::size_t i = 0; i < queue_.size(); ++i) {
     if (needed[i]) {

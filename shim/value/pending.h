@@ -8,7 +8,8 @@
 // virtual time.
 //
 // Deferred work (a small kernel that is run for its values) may touch anything, so everything after
-// it queues, until a read or a question about what is known performs the queue in order.
+// it queues, until a read or a question about what is known performs the queue in order. Reads pass
+// work that surely leaves their bytes alone.
 #pragma once
 
 #include <atomic>
@@ -17,6 +18,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "shim/value/store.h"
@@ -47,6 +49,26 @@ class Deferred {
                             const Before& /*before*/) {
     return Foresight::kMay;
   }
+  // The same way. False: it surely leaves every byte of the range as it is.
+  virtual bool MayChange(Store& /*store*/, std::uint64_t /*address*/, std::size_t /*size*/) {
+    return true;
+  }
+};
+
+// A stream of the process.
+struct StreamName {
+  static constexpr int kNoDevice = -1;
+
+  int device = kNoDevice;  // kNoDevice: nobody knows which stream it is.
+  std::uint32_t id = 0;
+  bool operator==(const StreamName&) const = default;
+};
+
+// The reads that have ended when a host wait has.
+struct FinishedReads {
+  StreamName stream;        // Those that were put on it,
+  bool whole_device = false;  // or on any stream of its device,
+  std::uint64_t first = ~std::uint64_t{0};  // when they are among so many first of the process.
 };
 
 // The program read emulated memory. `done` may correct what `host` holds.
@@ -94,10 +116,19 @@ class Pending {
   bool has_deferred() const { return deferred_.load(std::memory_order_acquire) != 0; }
 
   // Reads into host memory, now or (when the range waits for a result) at a later Drain: the
-  // program may not look before a host wait. `done` is called when the bytes are in place.
+  // program may not look before it has waited for the stream. `done` is called when the bytes are
+  // in place.
   using ReadDone = void (*)(const HostRead& read, Store& store);
   void Read(std::uint64_t address, void* host, std::size_t size, unsigned char unknown_byte,
-            ReadDone done);
+            ReadDone done, StreamName stream = {});
+  // How many reads there have been: those before an event is recorded.
+  std::uint64_t reads_so_far() const { return reads_so_far_.load(std::memory_order_acquire); }
+  // `stream` now waits for the reads that `finished` names.
+  void Follow(StreamName stream, const FinishedReads& finished);
+  // The program waited for these reads: they are in place afterwards. What they depend on has come
+  // to its end; but work that nobody can tell from it may stand in the queue behind results that
+  // are outstanding, which are waited for then.
+  void Finish(const FinishedReads& finished);
 
   // True when every byte is known; waits for results that the range depends on, unless a byte of it
   // is unknown whatever they are. Other ranks may only be able to give them once this one has gone
@@ -141,13 +172,24 @@ class Pending {
     std::size_t object_bytes = 0;      // kCollective.
     void* host = nullptr;              // kRead.
     ReadDone done = nullptr;           // kRead.
+    std::uint64_t number = 0;          // kRead: of all reads.
+    std::vector<StreamName> streams{};  // kRead: its own, and those that wait for it.
     std::vector<std::byte> bytes{};    // kWrite.
     std::unique_ptr<Deferred> work{};  // kDeferred.
   };
 
   static bool Touch(const Operation& a, const Operation& b);
+  static bool IsAmong(const Operation& read, const FinishedReads& finished);
   Foresight Foresee(const Operation& operation, std::uint64_t address, std::size_t size,
                     const Deferred::Before& before) const;
+  // True when one of the operations may change what is known of the range. `steps`: as in
+  // MayBeKnown.
+  bool MayChange(std::span<const Operation> operations, std::uint64_t address, std::size_t size,
+                 int& steps) const;
+  // Which of the first `count` operations an access to the range needs, as far as anybody can tell.
+  std::vector<bool> NeededFor(std::uint64_t address, std::size_t size, std::size_t count) const;
+  // The first result that one of the reads waits for; null: there is none.
+  const Operation* FindMissing(const FinishedReads& finished) const;
   void AddOrPerform(Operation operation);
   bool Perform(Operation& operation, bool wait);
   void DrainQueue();
@@ -170,6 +212,7 @@ class Pending {
   std::atomic<std::size_t> waiting_{0};   // queue_.size(), for the fast path.
   std::atomic<std::size_t> deferred_{0};  // Of those, deferred work.
   std::atomic<std::size_t> reads_{0};     // And reads.
+  std::atomic<std::uint64_t> reads_so_far_{0};
   std::size_t held_bytes_ = 0;            // Of queued writes.
 };
 

@@ -19,7 +19,8 @@ class PendingTest : public ::testing::Test {
   PendingTest()
       : pending_(store_, [this](std::uint64_t, std::uint64_t sequence, bool wait,
                                 std::vector<std::byte>* bytes) {
-          if (!wait && !ready_.contains(sequence)) return Fetch::kNotYet;
+          if (wait) ready_.insert(sequence);
+          if (!ready_.contains(sequence)) return Fetch::kNotYet;
           if (sequence == kLostSequence) return Fetch::kLost;
           std::memset(bytes->data(), static_cast<int>('A' + sequence), bytes->size());
           return Fetch::kReady;
@@ -136,6 +137,121 @@ TEST_F(ForesightTest, WorkIsForeseenByItsInput) {
   pending_.Defer(std::make_unique<Follower>(kPendingBase + 768, kPendingBase));
   EXPECT_TRUE(pending_.IsKnown(kPendingBase + 768, 1));
   EXPECT_FALSE(IsOutstanding());
+}
+
+// Writes one letter.
+class Writer : public Deferred {
+ public:
+  Writer(std::uint64_t target, char letter) : target_(target), letter_(letter) {}
+  void Perform(Store& store) override { store.Write(target_, &letter_, 1); }
+  bool MayChange(Store&, std::uint64_t address, std::size_t size) override {
+    return target_ >= address && target_ < address + size;
+  }
+
+ private:
+  const std::uint64_t target_;
+  const char letter_;
+};
+
+// A letter is written behind a result that is outstanding, and read by a copy on a stream.
+class ReadTest : public PendingTest {
+ protected:
+  static constexpr std::uint64_t kLetter = kPendingBase + 512;
+  static constexpr StreamName kStream{.device = 0, .id = 3};
+  static constexpr StreamName kOther{.device = 0, .id = 4};
+
+  ReadTest() { pending_.AwaitCollective(1, 0, kPendingBase, 4); }
+
+  void ReadWritten(StreamName stream) {
+    pending_.Defer(std::make_unique<Writer>(kLetter, 'k'));
+    pending_.Read(kLetter, &host_, 1, 0, KeepUnknown, stream);
+  }
+
+  char host_ = '.';
+};
+
+TEST_F(ReadTest, AReadPassesWorkThatLeavesItsBytesAlone) {
+  pending_.Write(kLetter, "m", 1);
+  pending_.Defer(std::make_unique<Writer>(kLetter + 1, 'n'));
+
+  pending_.Read(kLetter, &host_, 1, 0, KeepUnknown, kStream);
+
+  EXPECT_EQ(host_, 'm');
+  EXPECT_EQ(last_unknown, 0u);
+  EXPECT_FALSE(store_.IsKnown(kLetter + 1, 1));
+}
+
+TEST_F(ReadTest, AReadDoesNotPassAKernelsPointerToItsBytes) {
+  store_.Write(kLetter - 4, "before", 6);
+  pending_.Defer(std::make_unique<Writer>(kLetter + 64, 'n'));
+  pending_.NoteKernelPointer(kLetter - 4);
+  pending_.Read(kLetter, &host_, 1, 0, KeepUnknown, kStream);
+  EXPECT_EQ(host_, '.');
+
+  pending_.Read(kLetter + 2, &host_, 1, 'u', KeepUnknown, kStream);
+  EXPECT_EQ(host_, 'u');
+}
+
+TEST_F(ReadTest, AReadDoesNotPassAPointerThatAGapIsFilledBehind) {
+  store_.Write(kLetter, "after", 5);
+  pending_.Defer(std::make_unique<Writer>(kLetter - 1, 'g'));
+  pending_.NoteKernelPointer(kLetter - 1);
+
+  pending_.Read(kLetter, &host_, 1, 0, KeepUnknown, kStream);
+
+  EXPECT_EQ(host_, '.');
+}
+
+TEST_F(ReadTest, WhoeverWaitedForTheStreamFindsTheReadInPlace) {
+  ReadWritten(kStream);
+  pending_.Drain();
+  pending_.Finish({.stream = kOther});
+  EXPECT_EQ(host_, '.');
+
+  pending_.Finish({.stream = kStream});
+
+  EXPECT_EQ(host_, 'k');
+  EXPECT_EQ(pending_.waiting(), 0u);
+}
+
+TEST_F(ReadTest, WhoeverWaitedForTheDeviceFindsTheReadInPlace) {
+  ReadWritten(kStream);
+  pending_.Finish({.stream = {.device = 1}, .whole_device = true});
+  EXPECT_EQ(host_, '.');
+
+  pending_.Finish({.stream = {.device = 0}, .whole_device = true});
+
+  EXPECT_EQ(host_, 'k');
+}
+
+TEST_F(ReadTest, AnEventBeforeTheReadSaysNothingOfIt) {
+  const std::uint64_t before = pending_.reads_so_far();
+  ReadWritten(kStream);
+  pending_.Finish({.stream = kStream, .first = before});
+  EXPECT_EQ(host_, '.');
+
+  pending_.Finish({.stream = kStream, .first = pending_.reads_so_far()});
+
+  EXPECT_EQ(host_, 'k');
+}
+
+TEST_F(ReadTest, AStreamThatWaitsForTheReadBringsItAlong) {
+  ReadWritten(kStream);
+  pending_.Follow(kOther, {.stream = kStream, .first = pending_.reads_so_far()});
+
+  pending_.Finish({.stream = kOther});
+
+  EXPECT_EQ(host_, 'k');
+}
+
+TEST_F(ReadTest, OnlyResultsThatTheReadMayNeedAreWaitedFor) {
+  ReadWritten(kStream);
+  pending_.AwaitCollective(1, 1, kPendingBase + 1024, 4);
+
+  pending_.Finish({.stream = kStream});
+
+  EXPECT_EQ(host_, 'k');
+  EXPECT_EQ(pending_.waiting(), 1u);
 }
 
 TEST_F(PendingTest, UnrelatedOperationsDoNotWait) {

@@ -248,6 +248,11 @@ std::uint64_t Store::KnownRun(std::uint64_t address) const {
   return end == 0 ? 0 : end - address;
 }
 
+std::uint64_t Store::KeptEnd(std::uint64_t address) const {
+  const std::lock_guard guard(mutex_);
+  return kept_.EndOf(address);
+}
+
 std::size_t Store::kept_bytes() const {
   const std::lock_guard guard(mutex_);
   return pages_.size() * kPageBytes;

@@ -87,6 +87,10 @@ class Store {
   // How many known bytes follow each other from the address on.
   std::uint64_t KnownRun(std::uint64_t address) const;
 
+  // Behind the last of the bytes that are kept from the address on, one after the other; 0 when it
+  // is not kept.
+  std::uint64_t KeptEnd(std::uint64_t address) const;
+
   std::size_t kept_bytes() const;
 
   // Who made bytes unknown.

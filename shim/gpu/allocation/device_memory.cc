@@ -30,10 +30,7 @@ Status FreeAnyDeviceMemory(void* pointer) noexcept {
   const auto address = reinterpret_cast<std::uint64_t>(pointer);
   const auto extent = FindExtent(address);
   const int device = extent.has_value() ? extent->device : CurrentDevice();
-  if (const Status waited = WaitFor(ring::RecordKind::kSynchronizeDevice, device, 0);
-      waited != Status::kSuccess) {
-    return waited;
-  }
+  if (const Status waited = WaitForDevice(device); waited != Status::kSuccess) return waited;
   if (!extent.has_value()) return FreeManaged(pointer);
   Status status = FreePooled(address);
   if (status == Status::kNotFound) status = Free(address);

@@ -70,7 +70,8 @@ void ForEachPiece(const CopyShape& shape, Move&& move) {
   }
 }
 
-void MoveBytes(const CopyRequest& request, const End& target, const End& source) {
+void MoveBytes(const CopyRequest& request, const End& target, const End& source,
+               value::StreamName stream = {}) {
   value::Pending& values = value::ProcessPending();
   auto* to = static_cast<char*>(request.target);
   const auto* from = static_cast<const char*>(request.source);
@@ -81,7 +82,8 @@ void MoveBytes(const CopyRequest& request, const End& target, const End& source)
     } else if (target.on_device) {
       values.Write(Address(to + to_at), from + from_at, bytes);
     } else if (source.on_device) {
-      values.Read(Address(from + from_at), to + to_at, bytes, unknown, NoteHostRead);
+      values.Read(Address(from + from_at), to + to_at, bytes, unknown, NoteHostRead,
+                  stream);
     } else {
       std::memmove(to + to_at, from + from_at, bytes);
     }
@@ -230,10 +232,13 @@ Status Copy(const CopyRequest& request, StreamHandle stream) noexcept {
     });
     return status;
   }
-  if (MustWait(request, copy)) {
+  const bool waits = MustWait(request, copy);
+  if (waits) {
     if (const Status waited = SynchronizeStream(stream); waited != Status::kSuccess) return waited;
   }
-  MoveBytes(request, copy.target, copy.source);
+  const value::StreamName name = Lookup(stream)->name();
+  MoveBytes(request, copy.target, copy.source, name);
+  if (waits) value::ProcessPending().Finish({.stream = name});
   return Status::kSuccess;
 }
 

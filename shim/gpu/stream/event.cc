@@ -83,6 +83,8 @@ Status RecordEvent(EventHandle handle, StreamHandle where, std::uint32_t flags) 
   stream->issued.fetch_add(1, std::memory_order_relaxed);
   core::Append(*session,
                Record(ring::RecordKind::kEventRecord, *event, stream->device, stream->id));
+  event->stream.store(stream->id);
+  event->reads_before.store(value::ProcessPending().reads_so_far());
   event->recorded.store(true, std::memory_order_release);
   return Status::kSuccess;
 }
@@ -102,6 +104,7 @@ Status WaitEvent(StreamHandle where, EventHandle handle, std::uint32_t flags) no
   stream->issued.fetch_add(1, std::memory_order_relaxed);
   core::Append(*session,
                Record(ring::RecordKind::kStreamWaitEvent, *event, stream->device, stream->id));
+  value::ProcessPending().Follow(stream->name(), event->finished());
   return Status::kSuccess;
 }
 
@@ -111,7 +114,8 @@ Status SynchronizeEvent(EventHandle handle) noexcept {
   if (event->capture.load() != nullptr) return Status::kCapturedEvent;
   if (const Status status = CheckUnsafeCall(); status != Status::kSuccess) return status;
   if (!event->recorded.load(std::memory_order_acquire)) return Status::kSuccess;
-  return WaitFor(ring::RecordKind::kSynchronizeEvent, event->device, event->id);
+  return WaitFor(ring::RecordKind::kSynchronizeEvent, event->device, event->id,
+                 event->finished());
 }
 
 Status QueryEvent(EventHandle handle) noexcept {
@@ -120,7 +124,7 @@ Status QueryEvent(EventHandle handle) noexcept {
   if (event->capture.load() != nullptr) return Status::kCapturedEvent;
   if (const Status status = CheckUnsafeCall(); status != Status::kSuccess) return status;
   if (!event->recorded.load(std::memory_order_acquire)) return Status::kSuccess;
-  return Query(ring::RecordKind::kQueryEvent, event->device, event->id);
+  return Query(ring::RecordKind::kQueryEvent, event->device, event->id, event->finished());
 }
 
 Status ElapsedTime(float* milliseconds, EventHandle start, EventHandle end) noexcept {

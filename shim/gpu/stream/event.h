@@ -7,6 +7,7 @@
 
 #include "shim/gpu/status.h"
 #include "shim/gpu/stream_handle.h"
+#include "shim/value/pending.h"
 
 namespace eidolon::shim::gpu {
 
@@ -30,6 +31,13 @@ struct Event {
   // record.
   std::atomic<Capture*> capture{nullptr};
   std::uint64_t capture_node = 0;
+  // Reads into host memory that end before the last record's moment.
+  std::atomic<std::uint32_t> stream{0};  // Ring identifier, of the event's device.
+  std::atomic<std::uint64_t> reads_before{0};
+
+  value::FinishedReads finished() const {
+    return {.stream = {.device = device, .id = stream.load()}, .first = reads_before.load()};
+  }
 };
 
 // The event of a handle; nullptr when it is none.

@@ -8,6 +8,7 @@
 
 #include "shim/gpu/status.h"
 #include "shim/gpu/stream_handle.h"
+#include "shim/value/pending.h"
 
 namespace eidolon::shim::gpu {
 
@@ -39,6 +40,7 @@ struct Stream {
   std::atomic<std::uint64_t> issued{0};    // Operations issued so far; orders host callbacks.
 
   bool non_blocking() const { return (flags & 1u) != 0; }
+  value::StreamName name() const { return {.device = device, .id = id}; }
 };
 
 // The stream a handle means on the calling thread; nullptr when it is none.

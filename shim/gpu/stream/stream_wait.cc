@@ -20,7 +20,8 @@ Status SynchronizeStream(StreamHandle handle) noexcept {
       return status;
     }
   }
-  const Status status = WaitFor(ring::RecordKind::kSynchronizeStream, stream->device, stream->id);
+  const Status status = WaitFor(ring::RecordKind::kSynchronizeStream, stream->device, stream->id,
+                                {.stream = stream->name()});
   // The default streams keep the special value that the program gave.
   if (status == Status::kSuccess) core::TellOfStreamWait(stream->context, handle);
   return status;
@@ -32,13 +33,14 @@ Status QueryStream(StreamHandle handle) noexcept {
   if (stream->capture.load(std::memory_order_acquire) != nullptr) {
     return CaptureViolation(*stream, Status::kCaptureUnsupported);
   }
-  return Query(ring::RecordKind::kQueryStream, stream->device, stream->id);
+  return Query(ring::RecordKind::kQueryStream, stream->device, stream->id,
+               {.stream = stream->name()});
 }
 
 Status SynchronizeDevice() noexcept {
   if (const Status status = EnsureContext(); status != Status::kSuccess) return status;
   if (const Status status = CheckUnsafeCall(); status != Status::kSuccess) return status;
-  const Status status = WaitFor(ring::RecordKind::kSynchronizeDevice, CurrentDevice(), 0);
+  const Status status = WaitForDevice(CurrentDevice());
   if (status == Status::kSuccess) core::TellOfContextWait(CurrentContext());
   return status;
 }

@@ -61,6 +61,16 @@ Status PollUntilDone(core::Session& session, ring::RecordKind query, int device,
   }
 }
 
+// What every successful wait or query ends with.
+void FinishWait(const value::FinishedReads& finished) {
+  RunDueCallbacks();
+  value::Pending& values = value::ProcessPending();
+  values.Drain();
+  // Threads that only observe never hold up the rank.
+  if (core::CurrentRole() != core::ThreadRole::kWatchdog) values.Finish(finished);
+  FlushUnknownReads();
+}
+
 }  // namespace
 
 Status StatusOf(ring::ReplyStatus status) noexcept {
@@ -76,13 +86,8 @@ Status StatusOf(ring::ReplyStatus status) noexcept {
   }
 }
 
-void FinishWait() noexcept {
-  RunDueCallbacks();
-  value::ProcessPending().Drain();
-  FlushUnknownReads();
-}
-
-Status WaitFor(ring::RecordKind kind, int device, std::uint64_t id) noexcept {
+Status WaitFor(ring::RecordKind kind, int device, std::uint64_t id,
+               const value::FinishedReads& finished) noexcept {
   core::Session* session = core::Session::Existing();
   if (session == nullptr) return Status::kDeinitialized;
   Status status;
@@ -95,11 +100,17 @@ Status WaitFor(ring::RecordKind kind, int device, std::uint64_t id) noexcept {
     status = StatusOf(core::Ask(*session, Question(kind, device, id), true).status);
   }
   poll_state.repeats = 0;
-  if (status == Status::kSuccess) FinishWait();
+  if (status == Status::kSuccess) FinishWait(finished);
   return status;
 }
 
-Status Query(ring::RecordKind kind, int device, std::uint64_t id) noexcept {
+Status WaitForDevice(int device) noexcept {
+  return WaitFor(ring::RecordKind::kSynchronizeDevice, device, 0,
+                 {.stream = {.device = device}, .whole_device = true});
+}
+
+Status Query(ring::RecordKind kind, int device, std::uint64_t id,
+             const value::FinishedReads& finished) noexcept {
   core::Session* session = core::Session::Existing();
   if (session == nullptr) return Status::kDeinitialized;
   const bool driver = core::CurrentRole() == core::ThreadRole::kDriver;
@@ -111,7 +122,7 @@ Status Query(ring::RecordKind kind, int device, std::uint64_t id) noexcept {
     NoteFruitlessPoll(driver);
   } else {
     poll_state.repeats = 0;
-    if (status == Status::kSuccess) FinishWait();
+    if (status == Status::kSuccess) FinishWait(finished);
   }
   return status;
 }

@@ -6,6 +6,7 @@
 #include "services/ring/layout.h"
 #include "services/ring/record.h"
 #include "shim/gpu/status.h"
+#include "shim/value/pending.h"
 
 namespace eidolon::shim::gpu {
 
@@ -13,16 +14,18 @@ namespace eidolon::shim::gpu {
 Status StatusOf(ring::ReplyStatus status) noexcept;
 
 // Asks kSynchronizeStream, kSynchronizeEvent or kSynchronizeDevice and waits; then runs due host
-// callbacks and puts outstanding values in place. Threads that do not drive the clock poll instead
-// of waiting, so that they never hold up the rank.
-Status WaitFor(ring::RecordKind kind, int device, std::uint64_t id) noexcept;
+// callbacks and puts outstanding values in place, surely those of the reads that have ended by then.
+// Threads that do not drive the clock poll instead of waiting, so that they never hold up the rank.
+Status WaitFor(ring::RecordKind kind, int device, std::uint64_t id,
+               const value::FinishedReads& finished) noexcept;
+
+// Waits so for all streams of the device.
+Status WaitForDevice(int device) noexcept;
 
 // Asks kQueryStream or kQueryEvent. A thread that keeps asking without working in between pays for
 // it with virtual time (drivers) or real time (others), so that no poll loop spins for ever at one
 // instant.
-Status Query(ring::RecordKind kind, int device, std::uint64_t id) noexcept;
-
-// What every successful wait or query ends with.
-void FinishWait() noexcept;
+Status Query(ring::RecordKind kind, int device, std::uint64_t id,
+             const value::FinishedReads& finished) noexcept;
 
 }  // namespace eidolon::shim::gpu
