@@ -216,8 +216,9 @@ void AddFlags(CLI::App* run, RunCommandFlags* flags) {
   run->add_option("--measure", f.measure, "iterations to measure")
       ->check(CLI::Range(1, kCountMax))
       ->capture_default_str();
-  run->add_option("--host-model", f.host_model,
-                  "counted, nearly the same on every machine; measured; or fixed, for bit-identical runs")
+  run->add_option(
+         "--host-model", f.host_model,
+         "counted, nearly the same on every machine; measured; or fixed, for bit-identical runs")
       ->check(CLI::IsMember({"measured", "counted", "fixed"}))
       ->capture_default_str();
   run->add_option("--tokens", f.tokens, "tokens per iteration of the whole job");

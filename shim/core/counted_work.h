@@ -1,9 +1,9 @@
 // What a program does between its calls in the counted host model: its operators and Python
 // functions at their costs, and processor time where these cannot be all of it.
 //
-// Short work (below a millisecond) is what is counted of it, so that a prediction does not depend on
-// the machine that computes it. Long work that operators and functions do not explain costs the time
-// it takes: numbers drawn on the host, a library's arithmetic, compilation.
+// Short work (below a millisecond) is what is counted of it, so that a prediction does not depend
+// on the machine that computes it. Long work that operators and functions do not explain costs the
+// time it takes: numbers drawn on the host, a library's arithmetic, compilation.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace eidolon::shim::core {
 
-// From this length on, work may cost what it takes; if it takes so many times as long as is counted.
-// Work whose caches are cold after a switch takes up to three times as long.
+// From this length on, work may cost what it takes; if it takes so many times as long as is
+// counted. Work whose caches are cold after a switch takes up to three times as long.
 inline constexpr std::uint64_t kBeyondCountedPs = 1'000'000'000;
 inline constexpr std::uint64_t kBeyondCountedTimes = 4;
 // What interrupts a program for less than this (a garbage collection of few objects) may happen in

@@ -264,9 +264,9 @@ void Pending::Read(std::uint64_t address, void* host, std::size_t size, unsigned
 bool Pending::IsAmong(const Operation& read, const FinishedReads& finished) {
   if (read.kind != Kind::kRead || read.number >= finished.first) return false;
   return std::ranges::any_of(read.streams, [&](const StreamName& stream) {
-    return finished.whole_device ? stream.device == finished.stream.device ||
-                                       stream.device == StreamName::kNoDevice
-                                 : stream == finished.stream;
+    return finished.whole_device
+               ? stream.device == finished.stream.device || stream.device == StreamName::kNoDevice
+               : stream == finished.stream;
   });
 }
 
@@ -292,7 +292,8 @@ void Pending::Finish(const FinishedReads& finished) {
       const Operation* const missing = FindMissing(finished);
       if (missing == nullptr) return;
       // It was waited for: it will not come any more.
-      if (!bytes.empty() && missing->communicator == communicator && missing->sequence == sequence) {
+      if (!bytes.empty() && missing->communicator == communicator &&
+          missing->sequence == sequence) {
         return;
       }
       communicator = missing->communicator;
@@ -408,8 +409,8 @@ void Pending::DrainLocked() {
   int steps = kMostPassingSteps;
   for (Operation& operation : queue_) {
     const bool blocked =
-        std::ranges::any_of(
-            left, [&](const Operation& earlier) { return Touch(earlier, operation); }) &&
+        std::ranges::any_of(left,
+                            [&](const Operation& earlier) { return Touch(earlier, operation); }) &&
         (operation.kind != Kind::kRead || MayChange(left, operation.target, operation.size, steps));
     if (blocked || !Perform(operation, false)) left.push_back(std::move(operation));
   }

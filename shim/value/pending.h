@@ -66,8 +66,8 @@ struct StreamName {
 
 // The reads that have ended when a host wait has.
 struct FinishedReads {
-  StreamName stream;        // Those that were put on it,
-  bool whole_device = false;  // or on any stream of its device,
+  StreamName stream;                        // Those that were put on it,
+  bool whole_device = false;                // or on any stream of its device,
   std::uint64_t first = ~std::uint64_t{0};  // when they are among so many first of the process.
 };
 
@@ -165,17 +165,17 @@ class Pending {
     std::uint64_t target = 0;  // Written range; for kRead and kStale the range looked at.
     std::uint64_t source = 0;  // kCopy.
     std::size_t size = 0;
-    std::uint64_t pattern = 0;         // kFill; kRead: the unknown byte; kForget: the author.
-    std::size_t element_bytes = 1;     // kFill.
-    std::uint64_t communicator = 0;    // kCollective.
-    std::uint64_t sequence = 0;        // kCollective.
-    std::size_t object_bytes = 0;      // kCollective.
-    void* host = nullptr;              // kRead.
-    ReadDone done = nullptr;           // kRead.
-    std::uint64_t number = 0;          // kRead: of all reads.
+    std::uint64_t pattern = 0;          // kFill; kRead: the unknown byte; kForget: the author.
+    std::size_t element_bytes = 1;      // kFill.
+    std::uint64_t communicator = 0;     // kCollective.
+    std::uint64_t sequence = 0;         // kCollective.
+    std::size_t object_bytes = 0;       // kCollective.
+    void* host = nullptr;               // kRead.
+    ReadDone done = nullptr;            // kRead.
+    std::uint64_t number = 0;           // kRead: of all reads.
     std::vector<StreamName> streams{};  // kRead: its own, and those that wait for it.
-    std::vector<std::byte> bytes{};    // kWrite.
-    std::unique_ptr<Deferred> work{};  // kDeferred.
+    std::vector<std::byte> bytes{};     // kWrite.
+    std::unique_ptr<Deferred> work{};   // kDeferred.
   };
 
   static bool Touch(const Operation& a, const Operation& b);
@@ -213,7 +213,7 @@ class Pending {
   std::atomic<std::size_t> deferred_{0};  // Of those, deferred work.
   std::atomic<std::size_t> reads_{0};     // And reads.
   std::atomic<std::uint64_t> reads_so_far_{0};
-  std::size_t held_bytes_ = 0;            // Of queued writes.
+  std::size_t held_bytes_ = 0;  // Of queued writes.
 };
 
 // The process's queue over ProcessStore, fetching with kCollectiveValues.

@@ -97,8 +97,8 @@ std::uint32_t ChannelsOf(const controller::v1::Assignment& assignment) {
   return assignment.servers() > 1 ? 16 : 24;
 }
 
-// The speed of the target's processor in the counted host model. `ratio`: over this machine's, whose
-// speed is timed; 0: none is given.
+// The speed of the target's processor in the counted host model. `ratio`: over this machine's,
+// whose speed is timed; 0: none is given.
 double CountedSpeed(double ratio, double cpu_speed) {
   constexpr int kProbes = 21;
   return ratio > 0 ? ratio * host_speed::SpeedOf(host_speed::TimeProbe(kProbes)) : cpu_speed;

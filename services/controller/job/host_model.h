@@ -10,9 +10,9 @@ namespace eidolon::controller::job {
 
 enum class HostModel : std::uint8_t {
   kMeasured,  // Processor time of the machine that simulates, scaled to the target's.
-  kCounted,   // Calls, operators and Python functions, each at its cost, and what a program computes
-              // besides for long; the default.
-  kFixed,     // Calls and operators alone, whose numbers never change: bit-identical runs.
+  kCounted,  // Calls, operators and Python functions, each at its cost, and what a program computes
+             // besides for long; the default.
+  kFixed,    // Calls and operators alone, whose numbers never change: bit-identical runs.
 };
 
 // As jobs and reports have them, in the order of the enumeration.

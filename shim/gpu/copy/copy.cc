@@ -82,8 +82,7 @@ void MoveBytes(const CopyRequest& request, const End& target, const End& source,
     } else if (target.on_device) {
       values.Write(Address(to + to_at), from + from_at, bytes);
     } else if (source.on_device) {
-      values.Read(Address(from + from_at), to + to_at, bytes, unknown, NoteHostRead,
-                  stream);
+      values.Read(Address(from + from_at), to + to_at, bytes, unknown, NoteHostRead, stream);
     } else {
       std::memmove(to + to_at, from + from_at, bytes);
     }

@@ -114,8 +114,7 @@ Status SynchronizeEvent(EventHandle handle) noexcept {
   if (event->capture.load() != nullptr) return Status::kCapturedEvent;
   if (const Status status = CheckUnsafeCall(); status != Status::kSuccess) return status;
   if (!event->recorded.load(std::memory_order_acquire)) return Status::kSuccess;
-  return WaitFor(ring::RecordKind::kSynchronizeEvent, event->device, event->id,
-                 event->finished());
+  return WaitFor(ring::RecordKind::kSynchronizeEvent, event->device, event->id, event->finished());
 }
 
 Status QueryEvent(EventHandle handle) noexcept {

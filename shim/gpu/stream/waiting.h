@@ -14,8 +14,9 @@ namespace eidolon::shim::gpu {
 Status StatusOf(ring::ReplyStatus status) noexcept;
 
 // Asks kSynchronizeStream, kSynchronizeEvent or kSynchronizeDevice and waits; then runs due host
-// callbacks and puts outstanding values in place, surely those of the reads that have ended by then.
-// Threads that do not drive the clock poll instead of waiting, so that they never hold up the rank.
+// callbacks and puts outstanding values in place, surely those of the reads that have ended by
+// then. Threads that do not drive the clock poll instead of waiting, so that they never hold up the
+// rank.
 Status WaitFor(ring::RecordKind kind, int device, std::uint64_t id,
                const value::FinishedReads& finished) noexcept;
 
