@@ -43,7 +43,9 @@ def main():
                 continue
             wrong += 1
             number, old, new = differing(was, would_be)
-            print(f"{file.relative_to(ROOT)}:{number}: is not what `{' '.join(command)}` writes from the stored results")
+            print(
+                f"{file.relative_to(ROOT)}:{number}: is not what `{' '.join(command)}` writes from the stored results"
+            )
             print(f"  there:  {old[:160]}\n  writes: {new[:160]}")
     count = sum(map(len, WRITERS.values()))
     print(f"pages: {count - wrong} of {count} are what their commands write")

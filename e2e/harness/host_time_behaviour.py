@@ -118,7 +118,8 @@ def what_a_program_computes_for_long_costs_as_much_on_a_busy_machine(world):
         quiet.append(predicted()["iterationSeconds"]["p50"])
         with busy():
             disturbed.append(predicted()["iterationSeconds"]["p50"])
-    print(f"     alone {', '.join(f'{x * 1e3:.2f}' for x in quiet)}; busy {', '.join(f'{x * 1e3:.2f}' for x in disturbed)} ms")
+    for name, some in (("alone", quiet), ("busy", disturbed)):
+        print(f"     {name} {', '.join(f'{seconds * 1e3:.2f}' for seconds in some)} ms")
     # Four million numbers take some 2 ns each on the quickest processors.
     expect(min(quiet + disturbed) > 0.005, "computing on the host costs nothing")
     nearest = max(min(quiet), min(disturbed)) / min(max(quiet), max(disturbed))

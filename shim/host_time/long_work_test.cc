@@ -25,7 +25,7 @@ TEST(LongWorkTest, WorkThatIsLongOnceInAWhileIsRare) {
   }
 }
 
-TEST(LongWorkTest, ThatAPlaceIsNewTellsNothing) {
+TEST(LongWorkTest, LongWorkAtANewPlaceIsNotRare) {
   LongWork work;
   work.NoteShort(APlace(1));
   EXPECT_FALSE(work.NoteLong(APlace(1)));

@@ -21,55 +21,14 @@
 #include <span>
 #include <vector>
 
+#include "shim/value/deferred.h"
+#include "shim/value/finished_reads.h"
 #include "shim/value/store.h"
 
 namespace eidolon::shim::value {
 
 // How an outstanding result is asked for.
 enum class Fetch { kReady, kNotYet, kLost };
-
-// What work will leave in a range of bytes.
-enum class Foresight {
-  kNothing,  // It does not make bytes of it known.
-  kUnknown,  // Some byte is unknown afterwards.
-  kMay,      // Nobody can tell before it is performed.
-};
-
-// Work on values that is put off. Performed once, in program order, under the queue's lock.
-class Deferred {
- public:
-  // False: some byte of the range is surely unknown when the work begins.
-  using Before = std::function<bool(std::uint64_t address, std::size_t size)>;
-
-  virtual ~Deferred() = default;
-  virtual void Perform(Store& store) = 0;
-  // Under the queue's lock, before it is performed, as often as somebody asks.
-  // `store`: as it is now.
-  virtual Foresight Foresee(Store& /*store*/, std::uint64_t /*address*/, std::size_t /*size*/,
-                            const Before& /*before*/) {
-    return Foresight::kMay;
-  }
-  // The same way. False: it surely leaves every byte of the range as it is.
-  virtual bool MayChange(Store& /*store*/, std::uint64_t /*address*/, std::size_t /*size*/) {
-    return true;
-  }
-};
-
-// A stream of the process.
-struct StreamName {
-  static constexpr int kNoDevice = -1;
-
-  int device = kNoDevice;  // kNoDevice: nobody knows which stream it is.
-  std::uint32_t id = 0;
-  bool operator==(const StreamName&) const = default;
-};
-
-// The reads that have ended when a host wait has.
-struct FinishedReads {
-  StreamName stream;                        // Those that were put on it,
-  bool whole_device = false;                // or on any stream of its device,
-  std::uint64_t first = ~std::uint64_t{0};  // when they are among so many first of the process.
-};
 
 // The program read emulated memory. `done` may correct what `host` holds.
 struct HostRead {

@@ -139,65 +139,65 @@ TEST_F(ForesightTest, WorkIsForeseenByItsInput) {
   EXPECT_FALSE(IsOutstanding());
 }
 
-// Writes one letter.
+// Writes one byte.
 class Writer : public Deferred {
  public:
-  Writer(std::uint64_t target, char letter) : target_(target), letter_(letter) {}
-  void Perform(Store& store) override { store.Write(target_, &letter_, 1); }
+  Writer(std::uint64_t target, char byte) : target_(target), byte_(byte) {}
+  void Perform(Store& store) override { store.Write(target_, &byte_, 1); }
   bool MayChange(Store&, std::uint64_t address, std::size_t size) override {
     return target_ >= address && target_ < address + size;
   }
 
  private:
   const std::uint64_t target_;
-  const char letter_;
+  const char byte_;
 };
 
-// A letter is written behind a result that is outstanding, and read by a copy on a stream.
+// A byte is written behind a result that is outstanding, and read by a copy on a stream.
 class ReadTest : public PendingTest {
  protected:
-  static constexpr std::uint64_t kLetter = kPendingBase + 512;
+  static constexpr std::uint64_t kByte = kPendingBase + 512;
   static constexpr StreamName kStream{.device = 0, .id = 3};
   static constexpr StreamName kOther{.device = 0, .id = 4};
 
   ReadTest() { pending_.AwaitCollective(1, 0, kPendingBase, 4); }
 
   void ReadWritten(StreamName stream) {
-    pending_.Defer(std::make_unique<Writer>(kLetter, 'k'));
-    pending_.Read(kLetter, &host_, 1, 0, KeepUnknown, stream);
+    pending_.Defer(std::make_unique<Writer>(kByte, 'k'));
+    pending_.Read(kByte, &host_, 1, 0, KeepUnknown, stream);
   }
 
   char host_ = '.';
 };
 
 TEST_F(ReadTest, AReadPassesWorkThatLeavesItsBytesAlone) {
-  pending_.Write(kLetter, "m", 1);
-  pending_.Defer(std::make_unique<Writer>(kLetter + 1, 'n'));
+  pending_.Write(kByte, "m", 1);
+  pending_.Defer(std::make_unique<Writer>(kByte + 1, 'n'));
 
-  pending_.Read(kLetter, &host_, 1, 0, KeepUnknown, kStream);
+  pending_.Read(kByte, &host_, 1, 0, KeepUnknown, kStream);
 
   EXPECT_EQ(host_, 'm');
   EXPECT_EQ(last_unknown, 0u);
-  EXPECT_FALSE(store_.IsKnown(kLetter + 1, 1));
+  EXPECT_FALSE(store_.IsKnown(kByte + 1, 1));
 }
 
 TEST_F(ReadTest, AReadDoesNotPassAKernelsPointerToItsBytes) {
-  store_.Write(kLetter - 4, "before", 6);
-  pending_.Defer(std::make_unique<Writer>(kLetter + 64, 'n'));
-  pending_.NoteKernelPointer(kLetter - 4);
-  pending_.Read(kLetter, &host_, 1, 0, KeepUnknown, kStream);
+  store_.Write(kByte - 4, "before", 6);
+  pending_.Defer(std::make_unique<Writer>(kByte + 64, 'n'));
+  pending_.NoteKernelPointer(kByte - 4);
+  pending_.Read(kByte, &host_, 1, 0, KeepUnknown, kStream);
   EXPECT_EQ(host_, '.');
 
-  pending_.Read(kLetter + 2, &host_, 1, 'u', KeepUnknown, kStream);
+  pending_.Read(kByte + 2, &host_, 1, 'u', KeepUnknown, kStream);
   EXPECT_EQ(host_, 'u');
 }
 
 TEST_F(ReadTest, AReadDoesNotPassAPointerThatAGapIsFilledBehind) {
-  store_.Write(kLetter, "after", 5);
-  pending_.Defer(std::make_unique<Writer>(kLetter - 1, 'g'));
-  pending_.NoteKernelPointer(kLetter - 1);
+  store_.Write(kByte, "after", 5);
+  pending_.Defer(std::make_unique<Writer>(kByte - 1, 'g'));
+  pending_.NoteKernelPointer(kByte - 1);
 
-  pending_.Read(kLetter, &host_, 1, 0, KeepUnknown, kStream);
+  pending_.Read(kByte, &host_, 1, 0, KeepUnknown, kStream);
 
   EXPECT_EQ(host_, '.');
 }

@@ -7,6 +7,7 @@
 #include "shim/gpu/stream/capture_hooks.h"
 #include "shim/gpu/stream/stream.h"
 #include "shim/gpu/stream/waiting.h"
+#include "shim/value/pending.h"
 
 namespace eidolon::shim::gpu {
 namespace {

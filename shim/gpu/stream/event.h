@@ -7,7 +7,7 @@
 
 #include "shim/gpu/status.h"
 #include "shim/gpu/stream_handle.h"
-#include "shim/value/pending.h"
+#include "shim/value/finished_reads.h"
 
 namespace eidolon::shim::gpu {
 

@@ -6,7 +6,7 @@
 #include "services/ring/layout.h"
 #include "services/ring/record.h"
 #include "shim/gpu/status.h"
-#include "shim/value/pending.h"
+#include "shim/value/finished_reads.h"
 
 namespace eidolon::shim::gpu {
 
