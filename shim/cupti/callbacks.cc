@@ -4,11 +4,11 @@
 #include <cuda_runtime_api.h>
 
 #include <cstring>
-#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
 
+#include "shim/core/thread_object.h"
 #include "shim/cupti/device_record.h"
 #include "shim/cupti/operation_name.h"
 #include "shim/gpu/context/context.h"
@@ -106,12 +106,7 @@ struct ThreadFrames {
   bool is_telling = false;
 };
 
-// On the heap: a program that loads the core with dlopen has little room for variables of threads.
-ThreadFrames& Frames() {
-  static thread_local std::unique_ptr<ThreadFrames> frames;
-  if (frames == nullptr) frames = std::make_unique<ThreadFrames>();
-  return *frames;
-}
+ThreadFrames& Frames() { return core::ThreadObject<ThreadFrames>(); }
 
 const LaunchCall* FindLaunch(CallbackName name) {
   for (const LaunchCall& launch : kLaunchCalls) {

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <iterator>
-#include <memory>
 #include <mutex>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "shim/core/rank_clock.h"
+#include "shim/core/thread_object.h"
 #include "shim/cupti/device_record.h"
 #include "shim/cupti/watch.h"
 #include "shim/gpu/context/context.h"
@@ -27,12 +27,7 @@ struct Open {
   nvtxDomainHandle_t domain = nullptr;
 };
 
-// On the heap: a program that loads the core with dlopen has little room for variables of threads.
-std::vector<Open>& OpenRanges() {
-  static thread_local std::unique_ptr<std::vector<Open>> open;
-  if (open == nullptr) open = std::make_unique<std::vector<Open>>();
-  return *open;
-}
+std::vector<Open>& OpenRanges() { return core::ThreadObject<std::vector<Open>>(); }
 
 CUpti_ActivityObjectKindId ThisThread() {
   CUpti_ActivityObjectKindId id{};

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -13,6 +12,7 @@
 #include "services/ring/record.h"
 #include "shim/core/session.h"
 #include "shim/core/system.h"
+#include "shim/core/thread_object.h"
 #include "shim/cupti/callbacks.h"
 #include "shim/cupti/device_record.h"
 #include "shim/cupti/operation_name.h"
@@ -36,10 +36,7 @@ struct ThreadCall {
 thread_local ThreadCall thread_call;
 
 using ExternalStacks = std::array<std::vector<std::uint64_t>, CUPTI_EXTERNAL_CORRELATION_KIND_SIZE>;
-ExternalStacks& ThreadStacks() {
-  static thread_local ExternalStacks stacks;
-  return stacks;
-}
+ExternalStacks& ThreadStacks() { return core::ThreadObject<ExternalStacks>(); }
 
 constinit std::atomic<bool> system_thread_ids{false};
 
@@ -50,11 +47,8 @@ CallbackName NameOf(const char* function) {
     CallbackName name;
   };
   constexpr std::size_t kEntries = 512;
-  // On the heap: a program that loads the core with dlopen has little room for variables of
-  // threads.
-  static thread_local std::unique_ptr<std::array<Entry, kEntries>> seen;
-  if (seen == nullptr) seen = std::make_unique<std::array<Entry, kEntries>>();
-  Entry& entry = (*seen)[(reinterpret_cast<std::uintptr_t>(function) >> 3) % kEntries];
+  auto& seen = core::ThreadObject<std::array<Entry, kEntries>>();
+  Entry& entry = seen[(reinterpret_cast<std::uintptr_t>(function) >> 3) % kEntries];
   if (entry.function != function) entry = {function, NameCall(function)};
   return entry.name;
 }
