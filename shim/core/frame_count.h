@@ -1,5 +1,5 @@
-// How many Python functions a thread ran since its last call of ours, by which the fixed host model
-// knows what a program computes between two calls (hooks, loops over parameters, wrappers).
+// How many Python functions a thread ran since its last call of ours, by which the counted host
+// model knows what a program does between two calls (hooks, loops over parameters, wrappers).
 //
 // The interpreter lets a process stand before the evaluation of its frames (PEP 523). What waits
 // for other threads and processes, imports or compiles is not counted, nor what it calls: how often

@@ -1,14 +1,13 @@
 // The rank clock: virtual time of this process. Grows only. It lives in this process's own memory;
 // Cursors::clock_ps is its copy for the agent, which a stray pointer may overwrite.
 //
-// Two host models (architecture.md section 3). fixed: each exported call adds its class's cost,
-// whatever thread makes it, and those of its operators; counted is fixed with the costs of Python's
-// functions, and with what a thread computes between two calls for far longer than these take.
-// measured: a thread adds what its own work since its last call costs on
-// the target: CPU time without time spent in the shim, without this machine's noise, scaled to the
+// Three host models (architecture.md section 3). fixed: each exported call adds its class's cost,
+// whatever thread makes it, and those of its operators. counted: the same with the costs of
+// Python's functions, and with what a thread computes between two calls for far longer than these
+// take (counted_work.h). measured: a thread adds what its own work since its last call costs on the
+// target: CPU time without time spent in the shim, without this machine's noise, scaled to the
 // target's processor (shim/host_time), and what the real driver takes for a call of its class; a
-// thread that waited goes on from max(own, process). Only drivers (thread_role.h) move
-// the clock.
+// thread that waited goes on from max(own, process). Only drivers (thread_role.h) move the clock.
 #pragma once
 
 #include <cstdint>
