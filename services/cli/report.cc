@@ -165,8 +165,10 @@ std::string FormatTimes(const json& prediction) {
 std::string FormatHostTime(const json& prediction) {
   const json& host = At(prediction, {"hostTime"});
   if (!host.is_object()) return "";
-  return Line("host time", StrCat(DescribeHostTime(prediction), "   error ",
-                                  Percent(NumberAt(host, {"error"}))));
+  const double work = NumberAt(host, {"workSeconds"});
+  return Line("host time",
+              StrCat(DescribeHostTime(prediction), "   error ", Percent(NumberAt(host, {"error"})),
+                     work > 0 ? StrCat("   ", FormatSeconds(work), " of work an iteration") : ""));
 }
 
 // Places in the program, and how often something happened there.

@@ -128,6 +128,7 @@ std::string DescribeHostTime(const json& prediction) {
     text += StrCat(", ", Print("%.2f", ratio), " times as fast as this machine");
   } else if (!cpu.empty()) {
     text += StrCat(" for ", cpu);
+    if (host.contains("cpuIsUnknown")) text += " (not known which)";
   }
   return text;
 }

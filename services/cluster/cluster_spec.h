@@ -21,8 +21,9 @@ struct ClusterSpec {
   std::uint32_t nic_count = 0;
   double nic_gigabits_per_second = 0;
   double nic_latency_microseconds = 0;
-  std::string cpu;             // Name of a processor (cpu_model.h).
-  double cpu_speed_ratio = 0;  // Over the simulating machine's; 0: as the processor's model says.
+  std::string cpu;              // Name of a processor (cpu_model.h).
+  bool cpu_is_unknown = false;  // It is the one that servers with this GPU usually have.
+  double cpu_speed_ratio = 0;   // Over the simulating machine's; 0: as the processor's model says.
   std::uint32_t servers_per_domain = 1;  // Servers that share one NVLink domain (NVL72: 18).
   std::uint32_t host_bridges = 1;        // PCIe only: root complexes the GPUs are spread over.
   FabricSpec fabric;

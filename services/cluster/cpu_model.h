@@ -17,6 +17,11 @@ struct CpuModel {
   double relative_error = 0;  // Of the speed, one deviation.
 };
 
+// What a document says instead of a name where it is not known which processor servers have.
+inline constexpr std::string_view kUnknownCpu = "unknown";
+// One deviation of the speed of a host of which only the GPU is known.
+inline constexpr double kUnknownCpuError = 0.33;
+
 // Null for a name that is not known.
 const CpuModel* FindCpuModel(std::string_view name);
 std::vector<std::string> CpuModelNames();

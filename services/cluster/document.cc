@@ -1,6 +1,8 @@
 #include "services/cluster/document.h"
 
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "services/base/text.h"
 #include "services/cluster/cpu_model.h"
@@ -53,12 +55,20 @@ void ReadNics(Fields& server, ClusterSpec& spec) {
   nics->Finish();
 }
 
-// speedRatio is a number, or "auto": then the processor's model says how fast the host is.
+// speedRatio is a number, or "auto": then the processor's model says how fast the host is. A server
+// without a preset has the processor that is usual beside its GPU, and so has one of which it is
+// not known: predictions are less certain then.
 void ReadCpu(Fields& server, ClusterSpec& spec) {
-  if (FindCpuModel(spec.cpu) == nullptr) spec.cpu = UsualCpuOf(spec.gpu);
+  spec.cpu_is_unknown = FindCpuModel(spec.cpu) == nullptr;
   const auto cpu = server.Object("cpu");
+  if (cpu) {
+    std::vector<std::string> names = CpuModelNames();
+    names.emplace_back(kUnknownCpu);
+    const std::string chosen = cpu->Choice("model", names, spec.cpu);
+    if (!chosen.empty()) spec.cpu = chosen, spec.cpu_is_unknown = chosen == kUnknownCpu;
+  }
+  if (spec.cpu_is_unknown) spec.cpu = UsualCpuOf(spec.gpu);
   if (!cpu) return;
-  spec.cpu = cpu->Choice("model", CpuModelNames(), spec.cpu);
   if (!cpu->Is("speedRatio", "auto")) {
     spec.cpu_speed_ratio = cpu->Number("speedRatio", {0.01, 100}, 0);
   }

@@ -1,17 +1,10 @@
 #include "shim/core/counted_work.h"
 
-namespace eidolon::shim::core {
+namespace eidolon::shim::core::internal {
 
-std::uint64_t CostOfCountedWork(ThreadClock& clock, std::uint64_t ticks, std::uint64_t counted_ps,
-                                std::uint64_t call) noexcept {
-  const std::uint64_t work = TakeOwnWork(clock, ticks);
-  clock.since_switch_ps += work;
-  clock.last_ticks = ticks;
-  if (work < kBeyondCountedPs || clock.work == nullptr) {
-    if (clock.work != nullptr) clock.work->NoteShort(call);
-    return counted_ps;
-  }
-  SampleSpeed(clock, ticks);
+std::uint64_t CostOfLongWork(ThreadClock& clock, std::uint64_t work, std::uint64_t counted_ps,
+                             std::uint64_t call) noexcept {
+  SampleSpeed(clock, clock.last_ticks);
   // Whether an allocator takes memory from the kernel anew differs from run to run and ends as a
   // program goes on.
   const std::uint64_t without_faults = work - TakePageFaults(clock, work);
@@ -21,4 +14,4 @@ std::uint64_t CostOfCountedWork(ThreadClock& clock, std::uint64_t ticks, std::ui
   return taken < kInterruptionPs ? counted_ps : static_cast<std::uint64_t>(taken);
 }
 
-}  // namespace eidolon::shim::core
+}  // namespace eidolon::shim::core::internal

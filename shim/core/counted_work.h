@@ -20,9 +20,22 @@ inline constexpr std::uint64_t kBeyondCountedTimes = 4;
 // one run and not in the next.
 inline constexpr double kInterruptionPs = 20e9;
 
+namespace internal {
+std::uint64_t CostOfLongWork(ThreadClock& clock, std::uint64_t work, std::uint64_t counted_ps,
+                             std::uint64_t call) noexcept;
+}  // namespace internal
+
 // The cost of the calling thread's work since its last call, of which `counted_ps` are counted, on
 // the target. The thread makes `call` at `ticks`, and its clock has begun.
-std::uint64_t CostOfCountedWork(ThreadClock& clock, std::uint64_t ticks, std::uint64_t counted_ps,
-                                std::uint64_t call) noexcept;
+inline std::uint64_t CostOfCountedWork(ThreadClock& clock, std::uint64_t ticks,
+                                       std::uint64_t counted_ps, std::uint64_t call) noexcept {
+  const std::uint64_t work = TakeOwnWork(clock, ticks);
+  clock.since_switch_ps += work;
+  clock.last_ticks = ticks;
+  if (clock.work == nullptr) return counted_ps;
+  if (work >= kBeyondCountedPs) return internal::CostOfLongWork(clock, work, counted_ps, call);
+  clock.work->NoteShort(call);
+  return counted_ps;
+}
 
 }  // namespace eidolon::shim::core

@@ -34,8 +34,6 @@ constexpr std::uint64_t kFirstSpeedsPart = 5;
 constexpr std::uint64_t kTrapNs = 1'500;
 
 constinit WorkTiming timing_used{};
-constinit double ps_per_tick = 0;
-constinit std::uint64_t short_gap_ticks = 0;
 constinit std::uint64_t speed_interval_ticks = 0;
 constinit std::uint64_t page_fault_ps = 0;
 constinit host_time::CoreSpeed* core_speed = nullptr;      // Made once, never destroyed.
@@ -86,8 +84,10 @@ std::uint64_t SpeedIntervalTicks() {
 }
 
 void CalibrateTicks() {
-  ps_per_tick = MeasurePsPerTick(kCalibrationNs, MonotonicNs, ReadTicks);
-  short_gap_ticks = static_cast<std::uint64_t>(kShortGapNs * 1000 / ps_per_tick);
+  const double ps_per_tick = MeasurePsPerTick(kCalibrationNs, MonotonicNs, ReadTicks);
+  internal::tick_scale = {
+      .ps_per_tick = ps_per_tick,
+      .short_gap_ticks = static_cast<std::uint64_t>(kShortGapNs * 1000 / ps_per_tick)};
   speed_interval_ticks = static_cast<std::uint64_t>(kSpeedIntervalPs / ps_per_tick);
 }
 
@@ -105,6 +105,23 @@ std::uint64_t TakeCpuTime(ThreadClock& clock, std::uint64_t ticks) {
 
 }  // namespace
 
+namespace internal {
+
+constinit TickScale tick_scale{};
+
+std::uint64_t TakeLongGap(ThreadClock& clock, std::uint64_t gap) noexcept {
+  return std::min(TakeCpuTime(clock, gap), TicksToPs(gap));
+}
+
+// Ticks of a long call may hold a pause by the operating system, which must not count as CPU time
+// spent in the shim: it would be taken from the program's own.
+void EndLongCall(ThreadClock& clock, std::uint64_t ticks) noexcept {
+  clock.slept = false;
+  TakeCpuTime(clock, ticks - clock.last_ticks);
+}
+
+}  // namespace internal
+
 void StartToTimeWork(const WorkTiming& timing) noexcept {
   timing_used = timing;
   CalibrateTicks();
@@ -118,10 +135,6 @@ void StartToTimeWork(const WorkTiming& timing) noexcept {
   core_speed->Sample();
 }
 
-std::uint64_t TicksToPs(std::uint64_t ticks) noexcept {
-  return static_cast<std::uint64_t>(static_cast<double>(ticks) * ps_per_tick);
-}
-
 void BeginToTime(ThreadClock& clock, std::uint64_t ticks, std::uint64_t now_ps) noexcept {
   clock.cpu_ns = ThreadCpuNs();
   clock.own_ps = now_ps;
@@ -131,16 +144,6 @@ void BeginToTime(ThreadClock& clock, std::uint64_t ticks, std::uint64_t now_ps) 
   clock.work = MakeHostWork();
 }
 
-std::uint64_t TakeOwnWork(ThreadClock& clock, std::uint64_t ticks) noexcept {
-  const std::uint64_t gap = ticks - clock.last_ticks;
-  if (gap < short_gap_ticks) {
-    const std::uint64_t ps = TicksToPs(gap);
-    clock.accounted_ps += ps;
-    return ps;
-  }
-  return std::min(TakeCpuTime(clock, gap), TicksToPs(gap));
-}
-
 std::uint64_t TakePageFaults(ThreadClock& clock, std::uint64_t work_ps) noexcept {
   if (work_ps < kCountedFaultsPs) return 0;
   const std::uint64_t faults = ThreadPageFaults();
@@ -148,21 +151,8 @@ std::uint64_t TakePageFaults(ThreadClock& clock, std::uint64_t work_ps) noexcept
   return std::min(met * page_fault_ps, work_ps / 2);
 }
 
-void EndCallAt(ThreadClock& clock, std::uint64_t ticks) noexcept {
-  // Ticks of a long call may hold a pause by the operating system, which must not count as CPU time
-  // spent in the shim: it would be taken from the program's own.
-  if (clock.slept || ticks - clock.last_ticks >= short_gap_ticks) {
-    clock.slept = false;
-    TakeCpuTime(clock, ticks - clock.last_ticks);
-  } else {
-    clock.accounted_ps += TicksToPs(ticks - clock.last_ticks);
-  }
-  clock.last_ticks = ticks;
-  if (clock.work != nullptr) clock.work->After(clock.call, clock.call_detail);
-}
-
 void LeaveOutTrap(ThreadClock& clock, std::uint64_t ticks) noexcept {
-  const auto detour = static_cast<std::uint64_t>(kTrapNs * 1000 / ps_per_tick);
+  const std::uint64_t detour = internal::tick_scale.short_gap_ticks * kTrapNs / kShortGapNs;
   const std::uint64_t left_out = std::min(ticks - clock.last_ticks, detour);
   clock.last_ticks += left_out;
   clock.accounted_ps += TicksToPs(left_out);

@@ -34,17 +34,45 @@ struct WorkTiming {
 };
 void StartToTimeWork(const WorkTiming& timing) noexcept;
 
-std::uint64_t TicksToPs(std::uint64_t ticks) noexcept;
+namespace internal {
+// Written once, before any thread asks.
+struct TickScale {
+  double ps_per_tick = 0;
+  std::uint64_t short_gap_ticks = 0;  // A longer gap may hold a pause by the operating system.
+};
+extern constinit TickScale tick_scale;
+std::uint64_t TakeLongGap(ThreadClock& clock, std::uint64_t gap) noexcept;
+void EndLongCall(ThreadClock& clock, std::uint64_t ticks) noexcept;
+}  // namespace internal
+
+inline std::uint64_t TicksToPs(std::uint64_t ticks) noexcept {
+  return static_cast<std::uint64_t>(static_cast<double>(ticks) * internal::tick_scale.ps_per_tick);
+}
 
 // The thread's first call.
 void BeginToTime(ThreadClock& clock, std::uint64_t ticks, std::uint64_t now_ps) noexcept;
 // CPU picoseconds of the calling thread since its last call or clock read.
-std::uint64_t TakeOwnWork(ThreadClock& clock, std::uint64_t ticks) noexcept;
+inline std::uint64_t TakeOwnWork(ThreadClock& clock, std::uint64_t ticks) noexcept {
+  const std::uint64_t gap = ticks - clock.last_ticks;
+  if (gap >= internal::tick_scale.short_gap_ticks) return internal::TakeLongGap(clock, gap);
+  const std::uint64_t ps = TicksToPs(gap);
+  clock.accounted_ps += ps;
+  return ps;
+}
 // What page faults took of a long stretch of the calling thread that ends now; those of the short
 // ones before it are among them. At most half of it, whatever a fault costs in the mean.
 std::uint64_t TakePageFaults(ThreadClock& clock, std::uint64_t work_ps) noexcept;
 // The call is over: what follows is the program's own time again.
-void EndCallAt(ThreadClock& clock, std::uint64_t ticks) noexcept;
+inline void EndCallAt(ThreadClock& clock, std::uint64_t ticks) noexcept {
+  const std::uint64_t length = ticks - clock.last_ticks;
+  if (clock.slept || length >= internal::tick_scale.short_gap_ticks) {
+    internal::EndLongCall(clock, ticks);
+  } else {
+    clock.accounted_ps += TicksToPs(length);
+  }
+  clock.last_ticks = ticks;
+  if (clock.work != nullptr) clock.work->After(clock.call, clock.call_detail);
+}
 // The calling thread got into the shim by a trap: what that takes is not the program's work.
 void LeaveOutTrap(ThreadClock& clock, std::uint64_t ticks) noexcept;
 

@@ -57,7 +57,8 @@ void Detector::Feed(const Launch& fed) {
     if (in_gap_) CloseGap();
     open_ = {.update = launch.identity, .alike = launch.alike};
     update_since_boundary_ = true;
-    behind_update_ = {.sequence = launch.mark.sequence + 1, .host_clock = launch.mark.host_clock};
+    behind_update_ = launch.mark;
+    ++behind_update_.sequence;
   } else if (seen_update_ == Update::kNo) {
     if (repetition_ != 0) {
       FollowRepetition(launch);
@@ -153,7 +154,8 @@ void Detector::Finish(const Mark& mark, ProgramEnd how) {
   if (seen_update_ == Update::kNo) {
     if (how == ProgramEnd::kFailed) return;
     // Leaving is not part of the last step.
-    const Mark end{.sequence = mark.sequence, .host_clock = last_launch_.host_clock};
+    Mark end = last_launch_;
+    end.sequence = mark.sequence;
     if (!SearchAtEnd(end)) SearchDevicesAtEnd(end);
     return;
   }

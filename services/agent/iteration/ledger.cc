@@ -8,7 +8,16 @@
 
 namespace eidolon::agent::iteration {
 
+using base::Duration;
 using base::SimTime;
+
+namespace {
+
+Duration WorkedUntil(const Mark& mark) {
+  return std::max(Duration{}, mark.host_clock - SimTime{} - mark.waited);
+}
+
+}  // namespace
 
 void Ledger::Add(std::uint64_t sequence, const Interval& interval) {
   if (sequence < first_) {
@@ -36,8 +45,9 @@ void Ledger::BeginAt(const Mark& mark) {
   begins_late_ = true;
 }
 
-Report Ledger::Cut(std::uint64_t sequence, SimTime host_clock, std::span<const Basis> bases) {
-  const std::uint64_t count = sequence > first_ ? std::min(sequence - first_, entries_.size()) : 0;
+Report Ledger::Cut(const Mark& mark, std::span<const Basis> bases) {
+  const std::uint64_t count =
+      mark.sequence > first_ ? std::min(mark.sequence - first_, entries_.size()) : 0;
   const auto end = entries_.begin() + static_cast<std::ptrdiff_t>(count);
   std::vector<Interval> intervals;
   intervals.reserve(count);
@@ -51,8 +61,8 @@ Report Ledger::Cut(std::uint64_t sequence, SimTime host_clock, std::span<const B
   first_ += count;
   prefix_ = std::max(prefix_, first_);
   const Window window{.start = latest_,
-                      .end = std::max(work_end, host_clock),
-                      .ends_by_host = host_clock > work_end};
+                      .end = std::max(work_end, mark.host_clock),
+                      .ends_by_host = mark.host_clock > work_end};
   latest_ = window.end;
   Report report{.sequence_begin = first_ - count,
                 .sequence_end = first_,
@@ -76,14 +86,16 @@ Report Ledger::Cut(std::uint64_t sequence, SimTime host_clock, std::span<const B
 
 std::optional<Report> Ledger::Take(std::span<const Basis> bases) {
   if (entries_.size() > kKeptOperations && boundaries_.empty()) {
-    Cut(first_ + entries_.size() / 4, SimTime{}, bases);
+    Cut({.sequence = first_ + entries_.size() / 4}, bases);
     dropped_ = true;
   }
   while (!boundaries_.empty()) {
     const Mark mark = boundaries_.front();
     if (prefix_ < mark.sequence && mark.sequence > first_) return std::nullopt;
     boundaries_.pop_front();
-    Report report = Cut(mark.sequence, mark.host_clock, bases);
+    Report report = Cut(mark, bases);
+    const Duration worked = WorkedUntil(mark);
+    report.host_work = std::max(Duration{}, worked - std::exchange(worked_, worked));
     const bool was_dropped = std::exchange(dropped_, false);
     if (begins_late_) {
       begins_late_ = false;
@@ -97,10 +109,10 @@ std::optional<Report> Ledger::Take(std::span<const Basis> bases) {
 
 Program Ledger::Close(const Mark& mark, std::span<const Basis> bases) {
   boundaries_.clear();
-  Cut(mark.sequence, mark.host_clock, bases);
+  Cut(mark, bases);
   for (const auto& [basis, time] : times_) program_.times.push_back(time);
   program_.assumed = AssumedOf(program_.times, bases);
-  return {.end = latest_, .split = program_};
+  return {.end = latest_, .host_work = WorkedUntil(mark), .split = program_};
 }
 
 }  // namespace eidolon::agent::iteration

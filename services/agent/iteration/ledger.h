@@ -18,10 +18,12 @@
 
 namespace eidolon::agent::iteration {
 
-// A place in a rank's program: the next operation's sequence number and the host's clock.
+// A place in a rank's program: the next operation's sequence number, the host's clock, and how much
+// of that the host waited (for work of the GPU, for other ranks, for a moment).
 struct Mark {
   std::uint64_t sequence = 0;
   base::SimTime host_clock;
+  base::Duration waited;
 };
 
 struct Report {
@@ -31,6 +33,8 @@ struct Report {
   std::uint64_t sequence_end = 0;
   base::SimTime start;
   base::SimTime end;
+  base::Duration
+      host_work;  // Of the program between its boundaries, whatever the GPU did meanwhile.
   Split split;
   std::vector<TableUse> tables;
 };
@@ -39,6 +43,7 @@ struct Report {
 // are kept.
 struct Program {
   base::SimTime end;  // It begins at 0.
+  base::Duration host_work;
   Split split;
 };
 
@@ -75,9 +80,9 @@ class Ledger {
     Interval interval;
     bool resolved = false;
   };
-  // Moves the entries before `sequence` into one window that ends at `host_clock` or with the last
-  // of them.
-  Report Cut(std::uint64_t sequence, base::SimTime host_clock, std::span<const Basis> bases);
+  // Moves the entries before `mark` into one window that ends at its clock or with the last of
+  // them.
+  Report Cut(const Mark& mark, std::span<const Basis> bases);
 
   std::deque<Entry> entries_;  // Of first_, first_ + 1, ...
   std::uint64_t first_ = 0;
@@ -85,6 +90,7 @@ class Ledger {
   bool begins_late_ = false;  // The first boundary is where the first iteration begins.
   bool dropped_ = false;      // Part of the coming iteration was forgotten.
   base::SimTime latest_;      // End of the last reported iteration or dropped work.
+  base::Duration worked_;     // Of the host, until the last boundary that was taken.
   std::deque<Mark> boundaries_;
   std::uint32_t ended_ = 0;
   std::uint32_t next_index_ = 0;

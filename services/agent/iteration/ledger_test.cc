@@ -38,6 +38,21 @@ TEST(LedgerTest, AHostThatWaitedForItsWorkSetsTheEnd) {
   EXPECT_EQ(report->split.breakdown.host, Us(50) - Us(0));
 }
 
+// The host's clock runs from 30 to 100 us, of which it waited 15.
+TEST(LedgerTest, AnIterationTellsWhatTheHostWorkedInIt) {
+  Ledger ledger;
+  ledger.Add(0, Work(10, 20));
+  ledger.Add(1, Work(40, 95));
+  ledger.AddBoundary({.sequence = 1, .host_clock = Us(30), .waited = Us(5) - Us(0)});
+  ledger.AddBoundary({.sequence = 2, .host_clock = Us(100), .waited = Us(20) - Us(0)});
+
+  EXPECT_EQ(ledger.Take(kBases)->host_work, Us(25) - Us(0));
+  EXPECT_EQ(ledger.Take(kBases)->host_work, Us(55) - Us(0));
+  const Program program =
+      ledger.Close({.sequence = 2, .host_clock = Us(110), .waited = Us(21) - Us(0)}, kBases);
+  EXPECT_EQ(program.host_work, Us(89) - Us(0));
+}
+
 TEST(LedgerTest, WaitsForOpenOperationsAndKeepsTheOrder) {
   Ledger ledger;
   ledger.AddBoundary({.sequence = 2, .host_clock = Us(1)});

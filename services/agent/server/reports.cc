@@ -212,6 +212,7 @@ void Reports::SendIteration(std::int32_t rank, const iteration::Report& report) 
   iteration->set_start_picoseconds(Ps(report.start));
   iteration->set_end_picoseconds(Ps(report.end));
   iteration->set_error_picoseconds(Ps(report.split.error));
+  iteration->set_host_work_picoseconds(Ps(report.host_work));
   FillBreakdown(report.split.breakdown, iteration->mutable_breakdown());
   iteration->set_copies_to_host_picoseconds(TimeOf(*costs_, report, "memcpy DtoH"));
   iteration->set_copies_to_device_picoseconds(TimeOf(*costs_, report, "memcpy HtoD"));
@@ -306,6 +307,7 @@ void Reports::AddPrograms(controller_v1::Usage* usage) const {
     sent->set_rank(*rank);
     sent->set_picoseconds(Ps(program.end));
     sent->set_error_picoseconds(Ps(program.split.error));
+    sent->set_host_work_picoseconds(Ps(program.host_work));
     sent->set_launches(session->launches());
     FillBreakdown(program.split.breakdown, sent->mutable_breakdown());
     FillCoverage(*costs_, program.split, sent->mutable_coverage());

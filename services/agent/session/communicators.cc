@@ -22,6 +22,10 @@ using wire::ReplyStatus;
 
 namespace {
 
+SimTime ClockOf(const ring::RecordView& record) {
+  return {static_cast<std::int64_t>(record.header().host_clock_ps)};
+}
+
 // The members' ranks of the job behind a record of a folded job.
 template <typename Record>
 void AddMembers(const ring::RecordView& record,
@@ -83,6 +87,7 @@ void Communicators::Join(const ring::RecordView& record) {
   made.rank = init.rank;
   made.size = init.size;
   joins_[request] = {.slot = init.slot, .communicator = init.communicator};
+  replies_->NoteAsked(init.slot, ClockOf(record));
   replies_->AwaitNetwork(init.slot, {});
   host_->SendToNetwork(std::move(message));
 }
@@ -112,6 +117,7 @@ base::Result<void> Communicators::Split(const ring::RecordView& record) {
   body->set_name(PlainName(split.name, sizeof(split.name)));
   AddMembers<wire::CommunicatorSplit>(record, body->mutable_members());
   joins_[request] = {.slot = split.slot, .communicator = split.communicator};
+  replies_->NoteAsked(split.slot, ClockOf(record));
   replies_->AwaitNetwork(split.slot, {});
   host_->SendToNetwork(std::move(message));
   return {};

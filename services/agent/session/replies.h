@@ -2,6 +2,7 @@
 // the server's horizon, frees the slot for the next question, and only then reaches the thread.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "services/agent/device/engine.h"
@@ -11,6 +12,7 @@
 #include "services/agent/session/intake.h"
 #include "services/agent/session/session_host.h"
 #include "services/base/sim_time.h"
+#include "services/ring/layout.h"
 
 namespace eidolon::agent::session {
 
@@ -32,6 +34,9 @@ class Replies {
   // The same for values of a call, which others have to give.
   void AwaitValues(std::uint32_t slot);
 
+  // The thread in `slot` asks, at that moment of the rank's clock.
+  void NoteAsked(std::uint32_t slot, base::SimTime asked);
+
   // Each of these ends the slot's wait.
   void Send(std::uint32_t slot, const ring::Reply& reply);
   // The program learns that time has come to `time`.
@@ -42,8 +47,12 @@ class Replies {
   // The latest moment that the program was told of, and the operation that it issues next after the
   // answer which was sent last.
   const iteration::Mark& last_told() const { return last_told_; }
+  // By how much answers have moved the clock beyond what the program's own work did.
+  base::Duration waited() const { return waited_; }
 
  private:
+  void NoteWaitUntil(std::uint32_t slot, base::SimTime time);
+
   std::uint32_t process_;
   SessionHost* host_;
   const device::Engine* engine_;
@@ -51,6 +60,9 @@ class Replies {
   ring::Segment* segment_;
   recording::Recorder* recorder_ = nullptr;
   iteration::Mark last_told_;
+  std::array<base::SimTime, ::eidolon::ring::kReplySlots> asked_{};  // By slot.
+  base::SimTime waited_until_;
+  base::Duration waited_;
 };
 
 }  // namespace eidolon::agent::session

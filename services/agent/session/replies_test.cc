@@ -50,6 +50,36 @@ TEST_F(RepliesTest, TheMomentThatTheProgramKnowsOnlyGrows) {
   EXPECT_EQ(replies_.last_told().sequence, 1u);
 }
 
+TEST_F(RepliesTest, TheProgramWaitsFromItsQuestionToTheMomentThatItLearnsOf) {
+  replies_.NoteAsked(1, SimTime{300});
+  replies_.SendTime(1, SimTime{900});
+  EXPECT_EQ(replies_.waited(), base::Duration{600});
+  EXPECT_EQ(replies_.last_told().waited, base::Duration{600});
+
+  replies_.NoteAsked(1, SimTime{1000});
+  replies_.SendTime(1, SimTime{950});
+  EXPECT_EQ(replies_.waited(), base::Duration{600}) << "what it asked for was over";
+}
+
+TEST_F(RepliesTest, WaitsOfTwoThreadsAtOnceAreOne) {
+  replies_.NoteAsked(1, SimTime{100});
+  replies_.NoteAsked(2, SimTime{200});
+  replies_.SendTime(2, SimTime{500});
+  replies_.SendTime(1, SimTime{800});
+
+  EXPECT_EQ(replies_.waited(), base::Duration{600});
+}
+
+TEST_F(RepliesTest, WhatOthersWereToldOfIsWaitedFor) {
+  host_.safe = SimTime{500};
+  replies_.NoteAsked(2, SimTime{100});
+  replies_.AwaitValues(2);
+  host_.horizon().PassOverValueWaits();
+  replies_.Send(2, {});
+
+  EXPECT_EQ(replies_.waited(), base::Duration{400});
+}
+
 TEST_F(RepliesTest, AnAnswerWithoutATimeTellsOfNoMoment) {
   replies_.Send(1, {.value_ps = 900});
 

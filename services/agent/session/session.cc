@@ -141,7 +141,7 @@ device::Engine::Call Session::CallOf(const wire::RecordHeader& header, std::uint
 }
 
 iteration::Mark Session::MarkOf(const wire::RecordHeader& header) const {
-  return {.sequence = engine_.issued(), .host_clock = ClockOf(header)};
+  return {engine_.issued(), ClockOf(header), replies_.waited()};
 }
 
 ApplyResult Session::JoinCommunicator(const ring::RecordView& record) {
@@ -356,6 +356,7 @@ void Session::NoteTokens(std::uint64_t sequence, const GraphShape::Node& node) {
 ApplyResult Session::Ask(const ring::RecordView& record) {
   if (auto taken = intake_.TakeSlot(record); !taken) return std::unexpected(taken.error());
   const auto& question = record.As<wire::WaitRecord>();
+  replies_.NoteAsked(question.slot, ClockOf(record.header()));
   ShowQuestion(question);
   switch (record.header().kind) {
     case RecordKind::kSynchronizeStream:
@@ -460,7 +461,7 @@ void Session::EndIterationByLog() {
 
 void Session::EndIterationAt(const iteration::Mark& mark) {
   if (finished_) return;
-  iterations_.EndByLog(mark);
+  iterations_.EndByLog({mark.sequence, mark.host_clock, replies_.waited()});
   ReportIterations();
 }
 
@@ -478,11 +479,11 @@ void Session::Finish(iteration::ProgramEnd how) {
   if (recording_ != nullptr) {
     recording_->Close(clock_, segment_.farewell() == wire::Farewell::kEnded);
   }
-  iterations_.End({.sequence = engine_.issued(), .host_clock = known_clock()}, how);
+  iterations_.End({engine_.issued(), known_clock(), replies_.waited()}, how);
   ReportIterations();
   // Leaving is not part of a program: it lasts until its last work, or the last answer that it
   // waited for.
-  iterations_.Close({.sequence = engine_.issued(), .host_clock = replies_.last_told().host_clock});
+  iterations_.Close({engine_.issued(), replies_.last_told().host_clock, replies_.waited()});
   if (timeline_ != nullptr) timeline_->Close(engine_.issued(), program().end);
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "services/base/text.h"
+#include "services/cluster/cpu_model.h"
 #include "services/cluster/document.h"
 #include "services/cluster/fabric_document.h"
 #include "services/cluster/fields.h"
@@ -147,7 +148,7 @@ nlohmann::json ToJson(const ClusterSpec& spec) {
        {{"count", spec.nic_count},
         {"gbps", spec.nic_gigabits_per_second},
         {"latencyMicroseconds", spec.nic_latency_microseconds}}},
-      {"cpu", {{"model", spec.cpu}}}};
+      {"cpu", {{"model", spec.cpu_is_unknown ? std::string(cluster::kUnknownCpu) : spec.cpu}}}};
   if (spec.gpu_clock != 1) server["gpuClock"] = spec.gpu_clock;
   if (spec.cpu_speed_ratio > 0) server["cpu"]["speedRatio"] = spec.cpu_speed_ratio;
   if (spec.servers_per_domain > 1) server["serversPerDomain"] = spec.servers_per_domain;

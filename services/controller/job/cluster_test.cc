@@ -239,6 +239,25 @@ TEST(BothSidesTest, RefuseAsManySwitches) {
   EXPECT_FALSE(BothSides(document).NetAccepts());
 }
 
+TEST(BothSidesTest, TakeAnUnknownProcessorForTheUsualOneBesideTheGpu) {
+  const auto server = [](const nlohmann::json& described) {
+    return BothSides({{"servers", 1}, {"server", described}});
+  };
+  const BothSides said = server({{"preset", "dgx-a100"}, {"cpu", {{"model", "unknown"}}}});
+  ASSERT_TRUE(said.JobsAccept()) << Describe(said.problems);
+  EXPECT_TRUE(said.job.cpu_is_unknown);
+  EXPECT_EQ(said.job.cpu, "EPYC-7742");
+  EXPECT_EQ(ToJson(said.job)["server"]["cpu"], nlohmann::json({{"model", "unknown"}}));
+
+  EXPECT_FALSE(server({{"preset", "dgx-a100"}}).job.cpu_is_unknown);
+  const nlohmann::json plain = {{"gpu", "A100-SXM4-80GB"}, {"gpusPerServer", 2}};
+  EXPECT_TRUE(server(plain).job.cpu_is_unknown);
+  nlohmann::json named = plain;
+  named["cpu"] = {{"model", "EPYC-7763"}};
+  EXPECT_FALSE(server(named).job.cpu_is_unknown);
+  EXPECT_EQ(server(named).job.cpu, "EPYC-7763");
+}
+
 TEST(BothSidesTest, ReadTheProcessorOfAServer) {
   const auto server = [](nlohmann::json cpu) {
     return BothSides(
@@ -254,6 +273,7 @@ TEST(BothSidesTest, ReadTheProcessorOfAServer) {
   const BothSides chosen = server({{"model", "Grace"}, {"speedRatio", 1.5}});
   EXPECT_EQ(chosen.job.cpu, "Grace");
   EXPECT_EQ(chosen.job.cpu_speed_ratio, 1.5);
+  EXPECT_FALSE(chosen.job.cpu_is_unknown);
 
   EXPECT_FALSE(server({{"model", "Pentium"}}).JobsAccept());
   EXPECT_FALSE(server({{"speedRatio", "fast"}}).JobsAccept());

@@ -22,4 +22,14 @@ inline const std::string& NameOf(HostModel model) {
   return kHostModelNames[static_cast<std::size_t>(model)];
 }
 
+// How the program's own work was timed.
+struct HostTime {
+  HostModel model = HostModel::kCounted;
+  std::string cpu;              // The target's processor.
+  bool cpu_is_unknown = false;  // It is the usual one beside the GPU.
+  double error = 0;             // Of the host's time, one deviation, relative.
+  double speed_ratio = 0;       // Given by the job: over this machine's; 0: by the processor.
+  double work_seconds = 0;      // In a mean iteration, whatever the GPU did; of the slowest rank.
+};
+
 }  // namespace eidolon::controller::job

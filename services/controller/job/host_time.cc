@@ -22,10 +22,12 @@ HostTime HostTimeOf(const JobSpec& spec, const ClusterSpec& cluster) {
   HostTime host;
   host.model = spec.host_model;
   host.cpu = cluster.cpu;
+  host.cpu_is_unknown = cluster.cpu_is_unknown;
   const bool measured = host.model == HostModel::kMeasured;
   host.speed_ratio = host.model == HostModel::kFixed ? 0 : cluster.cpu_speed_ratio;
   const cluster::CpuModel* cpu = cluster::FindCpuModel(cluster.cpu);
   double speed_error = cpu == nullptr ? kGivenRatioError : cpu->relative_error;
+  if (cluster.cpu_is_unknown) speed_error = cluster::kUnknownCpuError;
   if (host.speed_ratio > 0) speed_error = kGivenRatioError;
   host.error = std::hypot(measured ? kMeasuredError : kFixedError, speed_error);
   return host;

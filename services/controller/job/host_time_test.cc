@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace eidolon::controller::job {
 namespace {
 
@@ -32,6 +34,17 @@ TEST(HostTimeTest, TheFixedModelIsLessCertainThanTheMeasuredOne) {
 TEST(HostTimeTest, AProcessorKnownWithLessCertaintyWidensTheError) {
   EXPECT_GT(HostTimeOf({}, ClusterWith("Grace")).error,
             HostTimeOf({}, ClusterWith("Xeon-8480C")).error);
+}
+
+TEST(HostTimeTest, AnUnknownProcessorWidensTheErrorUnlessTheJobGivesItsSpeed) {
+  ClusterSpec cluster = ClusterWith("Xeon-8480C");
+  const double known = HostTimeOf({}, cluster).error;
+  cluster.cpu_is_unknown = true;
+
+  EXPECT_NEAR(HostTimeOf({}, cluster).error, std::hypot(0.20, 0.33), 1e-12);
+  EXPECT_TRUE(HostTimeOf({}, cluster).cpu_is_unknown);
+  cluster.cpu_speed_ratio = 1;
+  EXPECT_NEAR(HostTimeOf({}, cluster).error, known, 0.02);
 }
 
 TEST(HostTimeTest, ARatioOfTheJobIsKeptExceptInTheFixedModel) {

@@ -1,18 +1,17 @@
 #include "services/controller/job/measurement.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <set>
 #include <tuple>
 #include <utility>
 
+#include "services/controller/job/band.h"
+
 namespace eidolon::controller::job {
 namespace {
 
 constexpr double kSecondsPerPicosecond = 1e-12;
-// 90 % of a normal distribution lie within this many standard deviations.
-constexpr double kBandDeviations = 1.645;
 // Forward and backward pass of a dense model: 6 operations per parameter and token (Kaplan et al.
 // 2020).
 constexpr double kFlopsPerParameterAndToken = 6.0;
@@ -96,6 +95,7 @@ void Measurement::Add(const RankIteration& iteration) {
   kept.start_ps = std::max(kept.start_ps, iteration.start_ps);
   kept.end_ps = std::max(kept.end_ps, iteration.end_ps);
   kept.error_ps = std::max(kept.error_ps, iteration.error_ps);
+  kept.host_work_ps = std::max(kept.host_work_ps, iteration.host_work_ps);
   kept.breakdown = Sum(kept.breakdown, iteration.breakdown);
   kept.copies_to_host_ps += iteration.copies_to_host_ps;
   kept.copies_to_device_ps += iteration.copies_to_device_ps;
@@ -174,15 +174,17 @@ void Measurement::AddTimes(const std::vector<const Iteration*>& measured,
                            Prediction* prediction) const {
   std::uint64_t sum = 0;
   std::uint64_t error_sum = 0;
-  double host_sum = 0;
+  HostPart host;
   for (const Iteration* iteration : measured) {
     const std::uint64_t length =
         iteration->end_ps > iteration->start_ps ? iteration->end_ps - iteration->start_ps : 0;
     prediction->iteration_picoseconds.push_back(length);
     sum += length;
     error_sum += iteration->error_ps;
-    host_sum += static_cast<double>(iteration->breakdown.host) /
-                static_cast<double>(iteration->ranks.size());
+    const auto ranks = static_cast<double>(iteration->ranks.size());
+    host.gaps += static_cast<double>(iteration->breakdown.host) / ranks;
+    host.idle += static_cast<double>(iteration->breakdown.idle) / ranks;
+    host.work += static_cast<double>(iteration->host_work_ps);
   }
   std::vector<std::uint64_t> sorted = prediction->iteration_picoseconds;
   std::sort(sorted.begin(), sorted.end());
@@ -192,11 +194,11 @@ void Measurement::AddTimes(const std::vector<const Iteration*>& measured,
   seconds.p50 = Quantile(sorted, 0.5) * kSecondsPerPicosecond;
   seconds.p90 = Quantile(sorted, 0.9) * kSecondsPerPicosecond;
   // Errors of estimates repeat in every iteration: they do not average out.
-  const double band =
-      kBandDeviations * kSecondsPerPicosecond / count *
-      std::hypot(static_cast<double>(error_sum), host_sum * options_.host_time.error);
-  seconds.low = std::max(0.0, seconds.mean - band);
-  seconds.high = seconds.mean + band;
+  host.length = static_cast<double>(sum);
+  const Band band = BandOf(static_cast<double>(error_sum), options_.host_time.error, host);
+  seconds.low = std::max(0.0, band.low / count * kSecondsPerPicosecond);
+  seconds.high = band.high / count * kSecondsPerPicosecond;
+  prediction->host_time->work_seconds = host.work / count * kSecondsPerPicosecond;
   prediction->iteration_seconds = seconds;
 }
 
@@ -302,12 +304,14 @@ void Measurement::AddProgram(Prediction* prediction) const {
   std::map<std::string, std::uint64_t> assumed;
   Kernels kernels;
   double program_ranks = 0;
+  std::uint64_t work_ps = 0;
   std::uint64_t flops = 0;
   for (const auto& [server, usage] : usage_) {
     for (const RankProgram& rank : usage.programs) {
       ++program_ranks;
       length_ps = std::max(length_ps, rank.length_ps);
       error_ps = std::max(error_ps, rank.error_ps);
+      work_ps = std::max(work_ps, rank.host_work_ps);
       program.launches += rank.launches;
       flops += rank.counts.matrix_flops;
       time = Sum(time, rank.breakdown);
@@ -317,12 +321,15 @@ void Measurement::AddProgram(Prediction* prediction) const {
     }
   }
   if (program.launches == 0) return;
-  const double host_ps = static_cast<double>(time.host) / std::max(1.0, program_ranks);
-  const double band = kBandDeviations * kSecondsPerPicosecond *
-                      std::hypot(static_cast<double>(error_ps), host_ps * options_.host_time.error);
+  const double ranks = std::max(1.0, program_ranks);
+  const Band band = BandOf(static_cast<double>(error_ps), options_.host_time.error,
+                           {.length = static_cast<double>(length_ps),
+                            .gaps = static_cast<double>(time.host) / ranks,
+                            .idle = static_cast<double>(time.idle) / ranks,
+                            .work = static_cast<double>(work_ps)});
   program.seconds = static_cast<double>(length_ps) * kSecondsPerPicosecond;
-  program.low = std::max(0.0, program.seconds - band);
-  program.high = program.seconds + band;
+  program.low = std::max(0.0, band.low * kSecondsPerPicosecond);
+  program.high = band.high * kSecondsPerPicosecond;
   prediction->program = program;
   AddMatrixRate(flops, program_ranks, program.seconds, prediction);
   FillShares(time, busy, prediction);

@@ -42,7 +42,8 @@ struct RankIteration {
   std::uint32_t index = 0;
   std::uint64_t start_ps = 0;
   std::uint64_t end_ps = 0;
-  std::uint64_t error_ps = 0;  // One standard deviation of its length.
+  std::uint64_t error_ps = 0;      // One standard deviation of its length.
+  std::uint64_t host_work_ps = 0;  // The program's own, whatever its GPU did meanwhile.
   Breakdown breakdown;
   std::uint64_t copies_to_host_ps = 0;  // Busy time.
   std::uint64_t copies_to_device_ps = 0;
@@ -58,6 +59,7 @@ struct RankProgram {
   std::int32_t rank = 0;
   std::uint64_t length_ps = 0;
   std::uint64_t error_ps = 0;  // One standard deviation.
+  std::uint64_t host_work_ps = 0;
   std::uint64_t launches = 0;
   Breakdown breakdown;
   Coverage coverage;
@@ -132,6 +134,7 @@ class Measurement {
     std::uint64_t start_ps = 0;
     std::uint64_t end_ps = 0;
     std::uint64_t error_ps = 0;
+    std::uint64_t host_work_ps = 0;
     Breakdown breakdown;
     std::uint64_t copies_to_host_ps = 0;
     std::uint64_t copies_to_device_ps = 0;

@@ -344,6 +344,23 @@ TEST(MeasurementTest, TheBandHoldsTheErrorOfTheHostsTime) {
   EXPECT_EQ(ToJson(uncertain.Predict())["hostTime"]["cpu"], "Grace");
 }
 
+// Of 1000 ps the host works 900 on the slower rank: 20 % more would be 1080.
+TEST(MeasurementTest, TheBandReachesAsFarAsTheHostsWorkWouldMakeTheStep) {
+  Measurement measurement(
+      {.ranks = 2, .warmup = 0, .measure = 1, .host_time = {.error = 0.2 / 1.645}});
+  for (const std::int32_t rank : {0, 1}) {
+    measurement.Add({.rank = rank,
+                     .end_ps = 1000,
+                     .host_work_ps = rank == 0 ? 500u : 900u,
+                     .breakdown = {.host = 100}});
+  }
+
+  const Prediction prediction = measurement.Predict();
+  EXPECT_NEAR(prediction.iteration_seconds->high * 1e12, 1080, 0.01);
+  EXPECT_NEAR(prediction.iteration_seconds->low * 1e12, 920, 0.01);
+  EXPECT_NEAR(ToJson(prediction)["hostTime"]["workSeconds"].get<double>() * 1e12, 900, 1e-6);
+}
+
 TEST(MeasurementTest, ReportsThroughputOnlyWhenItCanBeKnown) {
   MeasurementOptions options = TwoRanks();
   options.tokens = 1100;

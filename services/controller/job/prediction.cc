@@ -236,6 +236,8 @@ json ToJson(const Prediction& prediction) {
   if (const auto& host = prediction.host_time) {
     out["hostTime"] = {{"model", NameOf(host->model)}, {"error", host->error}};
     if (!host->cpu.empty()) out["hostTime"]["cpu"] = host->cpu;
+    if (host->cpu_is_unknown) out["hostTime"]["cpuIsUnknown"] = true;
+    if (host->work_seconds > 0) out["hostTime"]["workSeconds"] = host->work_seconds;
     if (host->speed_ratio > 0) out["hostTime"]["speedRatio"] = host->speed_ratio;
   }
   if (prediction.iteration_seconds) AddTimes(prediction, &out);

@@ -112,14 +112,6 @@ struct ProgramSeconds {
   std::uint64_t launches = 0;  // Of all ranks.
 };
 
-// How the program's own work was timed.
-struct HostTime {
-  HostModel model = HostModel::kCounted;
-  std::string cpu;         // The target's processor.
-  double error = 0;        // Of the host's time, one deviation, relative.
-  double speed_ratio = 0;  // Given by the job: over this machine's; 0: by the processor.
-};
-
 // What the job ran on: its cluster with every default filled in, and how much of it was used.
 struct Target {
   std::uint32_t servers = 0;

@@ -56,7 +56,7 @@ function headLine(job) {
   return [
     target.gpu, sizeOf(target), target.ranks && `${count(target.ranks)} ranks`,
     target.name && `cluster ${target.name}`, networkOf(target.cluster),
-    host && `host time ${host.model}${host.cpu ? ` for ${host.cpu}` : ""}`,
+    host && `host time ${host.model}${host.cpu ? ` for ${host.cpu}` : ""}${host.cpuIsUnknown ? " (not known which)" : ""}`,
     folding && `folded: ${count(folding.live.length)} live, ${count(folding.mirrored)} mirrored`,
   ].filter(Boolean).join("  ·  ");
 }
