@@ -101,8 +101,7 @@ bool PutOff(const Learning& learning, std::string_view name, const Arena& arena,
             const interpret::Limits& limits, KernelExperience& kernel, value::Store& store) {
   const interpret::Launch& launch = learning.launch;
   const std::uint64_t blocks = launch.grid.volume();
-  const bool is_large =
-      blocks >= kFewestBlocks && blocks * launch.block.volume() >= kFewestThreads;
+  const bool is_large = blocks >= kFewestBlocks && blocks * launch.block.volume() >= kFewestThreads;
   if (!is_large || launch.cooperative || kernel.may_read_memory) return false;
   const auto range = RangeOf(learning, arena);
   if (!range || !FirstBlocksAllow(learning, arena, *range, limits)) return false;
@@ -110,9 +109,10 @@ bool PutOff(const Learning& learning, std::string_view name, const Arena& arena,
   Learning steady = learning;
   steady.steady = &*kernel.steady;
   kernel.may_read_memory = MayReadMemory(steady, store);
-  return !kernel.may_read_memory && store.WriteUnread(
-      range->first, range->second,
-      std::make_shared<UnreadLaunch>(learning.program, launch, name, arena, limits));
+  return !kernel.may_read_memory &&
+         store.WriteUnread(
+             range->first, range->second,
+             std::make_shared<UnreadLaunch>(learning.program, launch, name, arena, limits));
 }
 
 }  // namespace eidolon::shim::compute

@@ -240,8 +240,8 @@ class DynamoWatch:
 
 def say_missed(names, module):
     print(
-        f"eidolon: this program set {', '.join(sorted(names))} before it imported {module}, which had been imported by torchrun"
-        " already and has not seen it: without RANKS_GO_ON ranks begin on their own",
+        f"eidolon: this program set {', '.join(sorted(names))} before it imported {module}, which had been imported by"
+        " torchrun already and has not seen it: without RANKS_GO_ON ranks begin on their own",
         file=sys.stderr,
     )
 

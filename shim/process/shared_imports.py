@@ -10,7 +10,7 @@ import sys
 # What programs that come to import torch._dynamo have in them: optimizers, compilation, FSDP, and those who do it for them.
 IMPORTS_DYNAMO = re.compile(r"\b(optim\w*|\w*compile|fully_shard|FullyShardedDataParallel|\w*Trainer|Accelerator)\b")
 # Variables that may be read while torch._dynamo is imported.
-OF_DYNAMO = re.compile(r"[\"'](TORCH(DYNAMO|INDUCTOR|_LOGS|_TRACE|_COMPILE|_FX)?\w*|TRITON\w*|PYTORCH_FX\w*)[\"']\s*[\],]")
+OF_DYNAMO = re.compile(r"[\"'](TORCH(?!ELASTIC)|TRITON|PYTORCH_FX)\w*[\"']\s*[\],]")
 
 
 def program():

@@ -235,9 +235,7 @@ void Store::Forget(std::uint64_t address, std::size_t size, Author author) {
   authors_.Note({.author = author, .begin = address});
 }
 
-void Store::MakeStale(std::uint64_t address) {
-  MakeStale(address, KeptEnd(address));
-}
+void Store::MakeStale(std::uint64_t address) { MakeStale(address, KeptEnd(address)); }
 
 void Store::MakeStale(std::uint64_t begin, std::uint64_t end) {
   unread_.Remove(begin, end);

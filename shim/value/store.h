@@ -100,8 +100,8 @@ class Store {
   // How many known bytes follow each other from the address on, unread results left out.
   std::uint64_t KnownRun(std::uint64_t address) const;
 
-  // Behind the last of the bytes that are kept, or of unread results, from the address on, one after
-  // the other; 0 when it is neither.
+  // Behind the last of the bytes that are kept, or of unread results, from the address on, one
+  // after the other; 0 when it is neither.
   std::uint64_t KeptEnd(std::uint64_t address) const;
 
   std::size_t kept_bytes() const;

@@ -82,8 +82,8 @@ void UnreadResults::Compute(std::uint64_t begin, std::uint64_t end, const Unread
   for (auto part = First(begin); part != parts_.end() && part->first < end; part = First(begin)) {
     const std::shared_ptr<UnreadResult> result = part->second.result;
     const RangeSet ranges = TakeLocked(result.get());
-    const bool computed = result->Compute(
-        [&](std::uint64_t address, const unsigned char* bytes, std::uint64_t size) {
+    const bool computed =
+        result->Compute([&](std::uint64_t address, const unsigned char* bytes, std::uint64_t size) {
           ranges.ForEach(address, address + size, [&](std::uint64_t from, std::uint64_t to) {
             give(from, bytes + (from - address), to - from);
           });
