@@ -56,6 +56,32 @@ def ranks_go_on_from_torchruns_process_as_if_they_were_executed(world):
 
 
 @test
+def ranks_that_went_on_share_what_their_optimizer_imports(world):
+    first = 'was_there = "torch._inductor" in sys.modules, "torch._dynamo" in sys.modules'
+    last = (
+        'says = print if os.environ["RANK"] == "0" else (lambda *words: None); layer = torch.nn.Linear(8, 8).cuda()'
+        '; says("shared", was_there, "TORCHINDUCTOR_CACHE_DIR" in os.environ)'
+        "; torch.optim.SGD(layer.parameters()).step()"
+        '; says("then", "torch._dynamo" in sys.modules, "TORCHINDUCTOR_CACHE_DIR" in os.environ)'
+    )
+    job, told, lines = train(world, first=first, last=last)
+    expect_complete(job)
+    other_job, _, other_lines = train(world, first=first, last=last, env=None)
+    expect_complete(other_job)
+    expect(told["went_on"] and "shared (True, False) False" in lines, f"torch._dynamo was not shared: {lines}")
+    expect("then True True" in lines, f"what came with it is not there: {lines}")
+    expect("shared (False, False) False" in other_lines and "then True True" in other_lines, f"{other_lines}")
+    expect(prediction_of(job) == prediction_of(other_job), "the prediction depends on what ranks share")
+    leaked = [line for line in lines if "leaked" in line]
+    expect(not leaked, f"what is shared is there when the interpreter ends: {leaked}")
+    # A script that sets what torch._dynamo reads has it to itself.
+    sets = last + '; os.environ["TORCHDYNAMO_VERBOSE"] = "1"'
+    job, told, lines = train(world, first=first, last=sets)
+    expect_complete(job)
+    expect(told["went_on"] and "shared (False, False) False" in lines, f"torch._dynamo was shared: {lines}")
+
+
+@test
 def ranks_are_executed_where_that_makes_a_difference(world):
     sets = 'os.environ["TORCH_SHOW_CPP_STACKTRACES"] = "1"'
     job, told, lines = train(world, first=sets, env=("RANKS_GO_ON", "explain"))

@@ -24,6 +24,24 @@ inline bool WritesGlobal(sass::Operation operation) {
   }
 }
 
+// What a generic load reads may be shared or local memory as well.
+inline bool ReadsGlobal(sass::Operation operation) {
+  switch (operation) {
+    case sass::Operation::kLdg:
+    case sass::Operation::kLdgWide:
+    case sass::Operation::kLd:
+    case sass::Operation::kLdgsts:
+    case sass::Operation::kAtom:
+    case sass::Operation::kAtomCas:
+    case sass::Operation::kAtomFloat:
+    case sass::Operation::kRed:
+    case sass::Operation::kRedFloat:
+      return true;
+    default:
+      return false;
+  }
+}
+
 inline bool Adds(sass::Operation operation) {
   switch (operation) {
     case sass::Operation::kIadd3:

@@ -15,6 +15,7 @@
 #include "services/interpret/operation_kinds.h"
 #include "services/interpret/origin.h"
 #include "services/interpret/origin_state.h"
+#include "services/interpret/origin_sum.h"
 
 namespace eidolon::interpret {
 namespace {
@@ -100,7 +101,9 @@ class Follower {
     std::vector<std::uint32_t> steady;
     for (std::uint32_t i = 0; i < states_.size(); ++i) {
       const FlowBlock& block = flow_.blocks()[i];
-      if (!states_[i].reached || !block.decides || called[i]) continue;
+      if (!states_[i].reached || called[i]) continue;
+      AddSteadyLoads(i, steady);
+      if (!block.decides) continue;
       if (!IsPlainWay(program_.steps[block.end - 1]) || flow_.IsInLoop(i) || IsDecided(i)) continue;
       steady.push_back(block.end - 1);
     }
@@ -193,6 +196,20 @@ class Follower {
     return values;
   }
 
+  // Loads under guards that values do not decide.
+  void AddSteadyLoads(std::uint32_t number, std::vector<std::uint32_t>& steady) {
+    const FlowBlock& block = flow_.blocks()[number];
+    OriginState state = Start(number);
+    for (std::uint32_t at = block.begin; at + 1 < block.end; ++at) {
+      const Step& step = program_.steps[at];
+      const bool is_guarded = ReadsGlobal(step.operation) && GuardOfStep(step) != 0;
+      if (is_guarded && !state.AreDecided(GuardOf(step)) && !flow_.IsInLoop(number)) {
+        steady.push_back(at);
+      }
+      Apply(at, state);
+    }
+  }
+
   // Where ways meet that values choose from, what was written on them is one thing or another.
   void Choose(std::uint32_t block, const Places& written) {
     const Places chosen = written & merges_[block];
@@ -271,37 +288,6 @@ class Follower {
       result.bounds = BoundsOf(step, use, std::span(bounds).first(use.source_count), shape_);
     }
     return result;
-  }
-
-  template <typename Value>
-  static Origin SumOf(const Step& step, const DataUse& use, Value&& value) {
-    Origin result = kNeither;
-    unsigned first = 0;
-    bool differs = false;
-    if (Multiplies(step.operation) && use.source_count >= 2) {
-      result = Sum(Factor(use, 0, value), Factor(use, 1, value));
-      first = 2;
-    }
-    for (unsigned i = first; i < use.source_count; ++i) {
-      Origin one = value(i);
-      if (i == 0 && Shifts(step)) one = Stripped(one);
-      if (use.sources[i].negative) {
-        differs = differs || (one.ways & (kFromPointer | kFromBoth)) != 0;
-        one = Stripped(one);
-      }
-      result = Sum(result, one);
-    }
-    return differs ? Stripped(result) : result;
-  }
-
-  // What a factor brings into a product: itself when the other one is 1, a number without it.
-  template <typename Value>
-  static Origin Factor(const DataUse& use, unsigned i, Value&& value) {
-    const DataSource& other = use.sources[1 - i];
-    const bool zero = other.kind == DataSource::Kind::kPlace && other.place == kNowhere;
-    if (zero) return kNeither;
-    const bool one = other.kind == DataSource::Kind::kFixed && other.number == 1;
-    return one ? value(i) : Stripped(value(i));
   }
 
   void Store(Origin& cell, const Origin& value) {

@@ -41,7 +41,8 @@ std::vector<StoreSite> FindStores(const Program& program, std::span<const std::u
 
 // Branches, indirect ones too, and exits under a guard that go the same way in all threads of a
 // launch: each runs at most once in a thread, and neither memory nor the thread's place decides it.
-// Steps, ascending.
+// So do reads of global memory under a guard, which happen in all threads or in none. Steps,
+// ascending.
 std::vector<std::uint32_t> FindSteadyBranches(const Program& program);
 
 }  // namespace eidolon::interpret

@@ -82,6 +82,7 @@ struct KernelExperience {
   std::optional<std::vector<std::uint32_t>> steady;  // Branches; nothing: not sought yet.
   std::uint32_t footprints = 0;                      // That were learned.
   PlausibleKind plausible = PlausibleKind::kNone;
+  bool may_read_memory = false;  // Global memory: its launches are not put off any more.
   // Places of pointers that it does not write through; nothing: not asked yet.
   std::optional<std::vector<std::uint32_t>> read_only;
 };

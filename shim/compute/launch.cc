@@ -21,6 +21,7 @@
 #include "shim/compute/piece_pool.h"
 #include "shim/compute/read_only_parameters.h"
 #include "shim/compute/trace.h"
+#include "shim/compute/unread_launch.h"
 #include "shim/core/session.h"
 #include "shim/value/pending.h"
 #include "shim/value/plausible.h"
@@ -135,6 +136,7 @@ class RecordedLaunch : public value::Deferred {
     static auto* const results = new KnownResults;            // The same.
     interpret::Launch launch = WholeLaunch();
     if (results->Repeat(*program, launch, store)) return true;
+    if (IsPutOff(experience, *program, launch, store)) return true;
     launch.words_read = read;
     launch.idle = &experience.shape->idle;
     interpret::Outcome outcome;
@@ -159,6 +161,19 @@ class RecordedLaunch : public value::Deferred {
       most = std::min(most, Threads());
     }
     return false;
+  }
+
+  bool IsPutOff(WorkExperience& experience, const interpret::Program& program,
+                const interpret::Launch& launch, value::Store& store) const {
+    if (kernel_.joins_tensors || experience.kernel->may_read_memory) return false;
+    const Stores* const stores = FindStores(experience);
+    if (stores == nullptr || experience.shape->pointers != pointers_.list.size()) return false;
+    return PutOff({.program = program,
+                   .launch = launch,
+                   .pointers = pointers_,
+                   .stores = *stores,
+                   .variables = experience.kernel->code->variables},
+                  kernel_.name, arena_, kLaunchLimits, *experience.kernel, store);
   }
 
   // What such a kernel gives stands at the beginning of memory that it writes.
@@ -270,8 +285,9 @@ class RecordedLaunch : public value::Deferred {
     return !store.IsKnown(address, 1) && !Provide(store, address);
   }
 
-  // Puts a declared or plausible value there; false: there is none.
+  // Puts an unread, declared or plausible value there; false: there is none.
   static bool Provide(value::Store& store, std::uint64_t address) {
+    if (store.ComputeUnread(address)) return store.IsKnown(address, 1);
     return value::ProvideInvented(store, address) && store.IsKnown(address, 1);
   }
 

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "services/interpret/branch_watch.h"
+#include "services/interpret/operation_kinds.h"
 #include "services/interpret/run.h"
 #include "shim/compute/made_up_memory.h"
 
@@ -70,6 +71,11 @@ std::vector<interpret::Decision> SteadyDecisions(std::span<const std::uint32_t> 
   return decisions;
 }
 
+std::vector<std::uint32_t> SteadySteps(const Learning& learning) {
+  if (learning.steady != nullptr) return *learning.steady;
+  return interpret::FindSteadyBranches(learning.program);
+}
+
 }  // namespace
 
 std::vector<std::byte> MadeUpParameters(const Learning& learning) {
@@ -106,9 +112,7 @@ std::vector<std::uint64_t> CounterPatterns(const Learning& learning) {
 }
 
 Stores ReachableStores(const Learning& learning, const value::Store& store) {
-  std::vector<std::uint32_t> found;
-  if (learning.steady == nullptr) found = interpret::FindSteadyBranches(learning.program);
-  const std::vector<std::uint32_t>& steady = learning.steady == nullptr ? found : *learning.steady;
+  const std::vector<std::uint32_t> steady = SteadySteps(learning);
   const interpret::Launch& whole = learning.launch;
   if (whole.grid.volume() == 0) return learning.stores;
   const std::vector<interpret::BlockTrace> traces = WatchSomeBlocks(learning, store);
@@ -117,6 +121,25 @@ Stores ReachableStores(const Learning& learning, const value::Store& store) {
                                {.decisions = decisions,
                                 .shape = {.grid = whole.grid, .block = whole.block},
                                 .traces = traces});
+}
+
+bool MayReadMemory(const Learning& learning, const value::Store& store) {
+  const std::vector<interpret::Step>& steps = learning.program.steps;
+  if (steps.empty() || learning.launch.grid.volume() == 0) return true;
+  const std::vector<std::uint32_t> steady = SteadySteps(learning);
+  const std::vector<interpret::BlockTrace> traces = WatchSomeBlocks(learning, store);
+  const std::vector<interpret::Decision> decisions = SteadyDecisions(steady, traces);
+  const interpret::Flow flow(learning.program, decisions);
+  for (const std::uint32_t number : flow.BodyOf(0)) {
+    const interpret::FlowBlock& block = flow.blocks()[number];
+    // The first block of the launch came here: what all threads do or none, none does.
+    const bool was_run = std::ranges::binary_search(traces.front().ran, block.end - 1);
+    for (std::uint32_t at = block.begin; at < block.end; ++at) {
+      const bool is_known_not_to = was_run && std::ranges::binary_search(steady, at);
+      if (interpret::ReadsGlobal(steps[at].operation) && !is_known_not_to) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace eidolon::shim::compute

@@ -26,4 +26,8 @@ std::vector<std::uint64_t> CounterPatterns(const Learning& learning);
 // Those of `learning.stores` that such a launch can come to, seen anew: less may depend on values.
 Stores ReachableStores(const Learning& learning, const value::Store& store);
 
+// True when such a launch can come to an instruction that reads global memory. Requires: its first
+// block read none.
+bool MayReadMemory(const Learning& learning, const value::Store& store);
+
 }  // namespace eidolon::shim::compute

@@ -56,11 +56,32 @@ bool MayGoOn() {
   return true;
 }
 
+// What came of the imports that ranks share; children have a copy. Null before they were tried.
+constinit void* shared_imports = nullptr;
+
+// Under the interpreter's lock, in torchrun. Importing may start processes of its own.
+void ImportForRanks(const Interpreter& python) {
+  static bool is_at_it = false;
+  if (shared_imports != nullptr || is_at_it) return;
+  is_at_it = true;
+  void* const names = python.new_dict();
+  python.set_dict_item(names, "__builtins__", python.import_module("builtins"));
+  const bool ran = python.run_text(kSharedImportsText, kFileInput, names, names) != nullptr;
+  if (!ran) {
+    Explain("what they share could not be imported");
+    python.clear_error();
+  }
+  void* const is_done = python.dict_item(names, "is_done");
+  if (!ran || (is_done != nullptr && python.is_true(is_done) == 1)) shared_imports = names;
+  is_at_it = false;
+}
+
 // CPython gives its lock away around vfork, whose child shares it. This child's copy must be held
 // by the thread that it has.
 int ForkWithInterpreter() {
   const Interpreter& python = *Interpreter::Find();
   const int before = python.take_lock();
+  ImportForRanks(python);
   python.before_fork();
   is_forking = true;
   const int child = fork();
@@ -98,6 +119,9 @@ void* Decide(const Interpreter& python, char* const arguments[], char* const var
   python.set_dict_item(names, "command", ListOf(python, arguments));
   python.set_dict_item(names, "variables", ListOf(python, variables));
   python.set_dict_item(names, "began_with", ListOfLines(python, BeganWith()));
+  void* const shared =
+      shared_imports == nullptr ? nullptr : python.dict_item(shared_imports, "shared");
+  python.set_dict_item(names, "shared", shared == nullptr ? python.build("") : shared);
   python.set_dict_item(names, "__builtins__", python.import_module("builtins"));
   if (python.run_text(kNextProgramText, kFileInput, names, names) == nullptr) {
     Explain("its state could not be read");

@@ -5,6 +5,7 @@
 // memory, and its exec, if it asks for the same Python with a script or module, makes a new program
 // of that child: descriptors, signals, variables, names and the interpreter's main program are
 // those that exec would have made, torch's modules stay. Where that is not certain, exec is exec.
+// torchrun also imports for them what they would each import next (shared_imports.py).
 // docs/how-to says when.
 //
 // Only the main thread of a process without a session, in a job. RANKS_GO_ON=1 switches it on.

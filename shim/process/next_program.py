@@ -21,6 +21,8 @@ READ_LATE = re.compile(
 )
 SETS_NAMED = re.compile(r"environ\s*\[\s*[\"'](\w+)[\"']\s*\]\s*=[^=]|environ\.setdefault\(\s*[\"'](\w+)[\"']")
 SETS = re.compile(r"environ\s*\[[^]\n]*\]\s*=[^=]|environ\.(update|setdefault|pop|clear)\b|del\s+\w+\.environ|putenv")
+# What torch._dynamo and what it imports may read while they are imported.
+READ_BY_DYNAMO = re.compile(r"(TORCH|PYTORCH_FX)(?!INDUCTOR_CACHE_DIR|_NCCL_)\w*")
 IMPORTS_TORCH = re.compile(r"^(from|import)\s+torch\b", re.MULTILINE)
 # torchrun's own modules. A program that imports them gets new ones.
 LAUNCHER = (
@@ -33,6 +35,7 @@ LAUNCHER = (
 
 # Given, all bytes: what exec was to get, and the environment with which this process began.
 command, variables, began_with = (globals()[name] for name in ("command", "variables", "began_with"))
+shared = globals()["shared"]  # What came of shared_imports.py; None where torch._dynamo was not imported.
 kept = []  # Never given back: descriptors that they would close have other owners now.
 
 
@@ -192,12 +195,55 @@ class TorchWatch:
             for number in (signal.SIGPIPE, signal.SIGXFSZ):
                 signal.signal(number, signal.SIG_DFL)
             os.execve(command[0], command, by_name(variables))
-        names = ", ".join(sorted(self.missed))
-        print(
-            f"eidolon: this program set {names} before it imported torch, which had been imported by torchrun already and"
-            " has not seen it: without RANKS_GO_ON ranks begin on their own",
-            file=sys.stderr,
-        )
+        say_missed(self.missed, "torch")
+
+
+class DynamoWatch:
+    """Puts torch._dynamo back, where torchrun has imported it for its ranks, when the program imports it."""
+
+    def __init__(self):
+        names = [name for name in sys.modules if name == "torch._dynamo" or name.startswith("torch._dynamo.")]
+        self.modules = {name: sys.modules.pop(name) for name in names}
+        self.spec = self.modules["torch._dynamo"].__spec__
+        sys.modules["torch"].__dict__.pop("_dynamo", None)
+        self.began_with = self.read()
+        sys.meta_path.insert(0, self)
+
+    @staticmethod
+    def read():
+        return {name: value for name, value in os.environ.items() if READ_BY_DYNAMO.fullmatch(name)}
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "torch._dynamo":
+            return None
+        spec = importlib.machinery.ModuleSpec(name, self, origin=self.spec.origin, is_package=True)
+        spec.submodule_search_locations = self.spec.submodule_search_locations
+        return spec
+
+    def create_module(self, spec):
+        sys.meta_path.remove(self)
+        now = self.read()
+        missed = {name for name in now.keys() | self.began_with.keys() if now.get(name) != self.began_with.get(name)}
+        if missed:
+            say_missed(missed, "torch._dynamo")
+        for name, value in shared["variables"].items():
+            os.environ.setdefault(name, value)
+        for function, words, names in shared["registered"]:
+            atexit.register(function, *words, **names)
+        return self.modules["torch._dynamo"]
+
+    def exec_module(self, module):
+        module.__spec__ = self.spec
+        for name, known in self.modules.items():
+            sys.modules.setdefault(name, known)
+
+
+def say_missed(names, module):
+    print(
+        f"eidolon: this program set {', '.join(sorted(names))} before it imported {module}, which had been imported by"
+        " torchrun already and has not seen it: without RANKS_GO_ON ranks begin on their own",
+        file=sys.stderr,
+    )
 
 
 def stream(number, mode, old):
@@ -326,12 +372,16 @@ def become():
     renew_libraries()
     renew_threads()
     renew_main()
+    if shared is not None:
+        atexit.register(gc.unfreeze)  # Triton counts at the end what is left of it.
+        DynamoWatch()
     TorchWatch()
 
 
 plan = Plan([os.fsdecode(word) for word in command])
 why_not = refusal()
 if why_not is None:  # Nothing is imported before: other programs need not have these.
+    import atexit
     import ctypes
     import faulthandler  # noqa: F401
     import logging

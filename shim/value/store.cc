@@ -123,8 +123,38 @@ bool Store::IsKept(const void* bytes, std::size_t size) {
          StartsLikeAPickle({static_cast<const std::byte*>(bytes), kShortestPickle});
 }
 
+bool Store::WriteUnread(std::uint64_t begin, std::uint64_t end,
+                        std::shared_ptr<UnreadResult> result) {
+  if (!unread_.Add(begin, end, std::move(result))) return false;
+  authors_.Note({.author = kByOthers, .begin = begin});
+  known_version_.fetch_add(1, std::memory_order_release);
+  return true;
+}
+
+bool Store::ComputeUnread(std::uint64_t address) const {
+  if (!unread_.Holds(address, address + 1)) return false;
+  ComputeUnread(address, address + 1);
+  return true;
+}
+
+// What is known does not change: results that were known are there now.
+void Store::ComputeUnread(std::uint64_t begin, std::uint64_t end) const {
+  auto& self = const_cast<Store&>(*this);
+  unread_.Compute(
+      begin, end,
+      [&](std::uint64_t address, const unsigned char* bytes, std::uint64_t size) {
+        const std::lock_guard guard(mutex_);
+        self.WriteLocked(address, bytes, size);
+      },
+      [&](std::uint64_t from, std::uint64_t to) {
+        const std::lock_guard guard(mutex_);
+        self.ForgetLocked(from, to - from);
+      });
+}
+
 void Store::Write(std::uint64_t address, const void* bytes, std::size_t size) {
   if (size == 0) return;
+  unread_.Remove(address, address + size);
   const std::lock_guard guard(mutex_);
   if (!IsKept(bytes, size)) {
     ForgetLocked(address, size);
@@ -138,6 +168,7 @@ void Store::Fill(std::uint64_t address, std::uint64_t pattern, std::size_t eleme
                  std::size_t size) {
   if (size == 0) return;
   if (size > kLargestKeptWrite) return Forget(address, size, kByHost);
+  unread_.Remove(address, address + size);
   const std::vector<unsigned char> bytes = Repeat(pattern, element_bytes, size);
   const std::lock_guard guard(mutex_);
   WriteLocked(address, bytes.data(), size);
@@ -145,6 +176,8 @@ void Store::Fill(std::uint64_t address, std::uint64_t pattern, std::size_t eleme
 
 void Store::Copy(std::uint64_t target, std::uint64_t source, std::size_t size) {
   if (size == 0 || target == source) return;
+  if (size <= kLargestKeptWrite) ComputeUnread(source, source + size);
+  unread_.Remove(target, target + size);
   const std::lock_guard guard(mutex_);
   authors_.Follow(target, source);
   if (size > kLargestKeptWrite) {
@@ -178,6 +211,7 @@ std::size_t Store::Read(std::uint64_t address, void* bytes, std::size_t size,
   auto* out = static_cast<unsigned char*>(bytes);
   std::size_t unknown = size;
   std::memset(out, unknown_byte, size);
+  ComputeUnread(address, address + size);
   const std::lock_guard guard(mutex_);
   known_.ForEach(address, address + size, [&](std::uint64_t begin, std::uint64_t end) {
     ReadLocked(begin, out + (begin - address), end - begin);
@@ -188,23 +222,23 @@ std::size_t Store::Read(std::uint64_t address, void* bytes, std::size_t size,
 
 bool Store::IsKnown(std::uint64_t address, std::size_t size) const {
   if (size == 0) return true;
+  ComputeUnread(address, address + size);
   const std::lock_guard guard(mutex_);
   return known_.Contains(address, address + size);
 }
 
 void Store::Forget(std::uint64_t address, std::size_t size, Author author) {
   if (size == 0) return;
+  unread_.Remove(address, address + size);
   const std::lock_guard guard(mutex_);
   ForgetLocked(address, size);
   authors_.Note({.author = author, .begin = address});
 }
 
-void Store::MakeStale(std::uint64_t address) {
-  const std::lock_guard guard(mutex_);
-  if (const std::uint64_t end = kept_.EndOf(address)) known_.Remove(address, end);
-}
+void Store::MakeStale(std::uint64_t address) { MakeStale(address, KeptEnd(address)); }
 
 void Store::MakeStale(std::uint64_t begin, std::uint64_t end) {
+  unread_.Remove(begin, end);
   const std::lock_guard guard(mutex_);
   known_.Remove(begin, end);
 }
@@ -219,6 +253,7 @@ std::size_t Store::Revive(std::uint64_t address, std::size_t most) {
 }
 
 bool Store::HasKnown(std::uint64_t begin, std::uint64_t end) const {
+  if (unread_.Holds(begin, end)) return true;
   const std::lock_guard guard(mutex_);
   return known_.HasAny(begin, end);
 }
@@ -249,8 +284,14 @@ std::uint64_t Store::KnownRun(std::uint64_t address) const {
 }
 
 std::uint64_t Store::KeptEnd(std::uint64_t address) const {
-  const std::lock_guard guard(mutex_);
-  return kept_.EndOf(address);
+  std::uint64_t end = 0;
+  for (std::uint64_t at = address; at != 0;) {
+    const std::uint64_t unread = unread_.EndOf(at);
+    const std::lock_guard guard(mutex_);
+    at = std::max(unread, kept_.EndOf(at));
+    if (at != 0) end = at;
+  }
+  return end;
 }
 
 std::size_t Store::kept_bytes() const {

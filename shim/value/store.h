@@ -8,6 +8,9 @@
 // what they were, where that is plausible (plausible.h); the report says what was given. That they
 // were kept still tells how far the buffer behind a pointer reaches.
 //
+// Results that can be computed at any time are kept as what computes them (unread_results.h): their
+// bytes are known, and there as soon as somebody reads one.
+//
 // Order: program order of the calling process, except that results of collectives arrive later.
 // While one is outstanding, operations queue behind it (value/pending.h) and every host wait drains
 // the queue.
@@ -25,6 +28,7 @@
 #include "services/ring/layout.h"
 #include "shim/value/author.h"
 #include "shim/value/range_set.h"
+#include "shim/value/unread_results.h"
 
 namespace eidolon::shim::value {
 
@@ -58,6 +62,13 @@ class Store {
   // The range now holds something nobody knows.
   void Forget(std::uint64_t address, std::size_t size, Author author = kNobody);
 
+  // What `result` gives stands in the range from now on; other bytes of the range stay what they
+  // were. False: it was not kept, and nothing changed.
+  bool WriteUnread(std::uint64_t begin, std::uint64_t end, std::shared_ptr<UnreadResult> result);
+  // Computes the unread result that has the byte at the address, if there is one. False: there is
+  // none.
+  bool ComputeUnread(std::uint64_t address) const;
+
   // A kernel got this pointer and may write there: the contiguous known bytes from it on become
   // stale. Cheap when nothing is kept near it: one load.
   void NoteKernelPointer(std::uint64_t address) {
@@ -74,21 +85,23 @@ class Store {
   bool HasKnown(std::uint64_t begin, std::uint64_t end) const;
   // False when surely no byte of the address's page is kept.
   bool MayHold(std::uint64_t address) const {
+    if (unread_.MayHold(address, address + 1)) return true;
     const std::size_t bit = FilterBit(address / kPageBytes);
     const std::uint64_t word = filter_[bit / 64].load(std::memory_order_relaxed);
     return (word >> (bit % 64) & 1) != 0;
   }
 
   // One page's bytes (zeros where nothing is kept) and, a bit per byte, which of them are known.
+  // Those of unread results are not: whoever meets one has it computed.
   static constexpr std::size_t kPageBytes = 4096;
   using PageBits = std::array<std::uint64_t, kPageBytes / 64>;
   void ReadPage(std::uint64_t number, std::byte* bytes, PageBits& known) const;
 
-  // How many known bytes follow each other from the address on.
+  // How many known bytes follow each other from the address on, unread results left out.
   std::uint64_t KnownRun(std::uint64_t address) const;
 
-  // Behind the last of the bytes that are kept from the address on, one after the other; 0 when it
-  // is not kept.
+  // Behind the last of the bytes that are kept, or of unread results, from the address on, one
+  // after the other; 0 when it is neither.
   std::uint64_t KeptEnd(std::uint64_t address) const;
 
   std::size_t kept_bytes() const;
@@ -108,12 +121,14 @@ class Store {
   Page& GetPage(std::uint64_t number);
   void EvictOldest();
   void MakeStale(std::uint64_t address);
+  void ComputeUnread(std::uint64_t begin, std::uint64_t end) const;
   void WriteLocked(std::uint64_t address, const unsigned char* bytes, std::size_t size);
   void ForgetLocked(std::uint64_t address, std::size_t size);
   // Requires: every byte is kept.
   void ReadLocked(std::uint64_t address, unsigned char* bytes, std::size_t size) const;
 
-  mutable std::mutex mutex_;  // Guards everything below but the filter.
+  mutable UnreadResults unread_;  // Locked before `mutex_`.
+  mutable std::mutex mutex_;      // Guards everything below but the filter.
   std::unordered_map<std::uint64_t, std::unique_ptr<Page>> pages_;
   RangeSet kept_;   // Bytes that have a value.
   RangeSet known_;  // Of those, what no kernel may have changed.
