@@ -14,6 +14,7 @@
 #include "services/cubin/target.h"
 #include "services/interpret/run.h"
 #include "shim/compute/footprint.h"
+#include "shim/compute/machine_code.h"
 #include "shim/value/pending.h"
 
 namespace eidolon::shim::compute {
@@ -22,7 +23,7 @@ struct RecordedKernel {
   const void* image = nullptr;     // Fat binary or cubin; stays readable.
   std::string_view name;           // Lives as long.
   cubin::Capability device;        // Whose code it is.
-  bool variables_set = false;      // The program looked at variables of the kernel's module.
+  const ShownVariables* shown = nullptr;  // Of its module, on its device; stays as it is.
   bool writes_first_only = false;  // Of its pointers.
   bool joins_tensors = false;      // Each by a row of blocks, most of which may be idle.
   // When it is not run, only what its pointers lead to counts as written.
