@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <memory>
 #include <map>
+#include <memory>
 #include <utility>
 
 namespace eidolon::shim::compute {

@@ -316,9 +316,7 @@ class Showing : public value::Deferred {
   Showing(const void* image, cubin::Capability device, ShownVariable variable)
       : image_(image), device_(device), variable_(std::move(variable)) {}
 
-  void Perform(value::Store& store) override {
-    TheCache().Show(image_, device_, variable_, store);
-  }
+  void Perform(value::Store& store) override { TheCache().Show(image_, device_, variable_, store); }
   bool MayChange(value::Store&, std::uint64_t address, std::size_t size) override {
     return address < variable_.address + variable_.bytes && variable_.address < address + size;
   }

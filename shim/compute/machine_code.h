@@ -23,8 +23,8 @@ namespace eidolon::shim::compute {
 inline constexpr std::uint64_t kModuleBegin = 0x7c0000000000;
 inline constexpr std::uint64_t kModuleEnd = 0x7d0000000000;
 
-// A variable of a module that the program has asked for, and where it finds it on one device. Kernels
-// that are launched afterwards find it there, too.
+// A variable of a module that the program has asked for, and where it finds it on one device.
+// Kernels that are launched afterwards find it there, too.
 struct ShownVariable {
   std::string name;
   std::uint64_t address = 0;
