@@ -1,4 +1,4 @@
-"""torch.compile in its modes: default, reduce-overhead (CUDA graphs), max-autotune, and dynamic shapes."""
+"""torch.compile in its modes: default, reduce-overhead (CUDA graphs), and dynamic shapes."""
 
 import torch
 
@@ -30,7 +30,6 @@ def train(name, rows, **options):
 def main():
     train("default", [64] * 4)
     train("reduce-overhead", [64] * 6, mode="reduce-overhead")
-    train("max-autotune", [64] * 6, mode="max-autotune")
     train("dynamic", [64, 48, 96, 80], dynamic=True)
 
 

@@ -38,7 +38,9 @@ def main():
         "zero_force_ds_cpu_optimizer": False,
     }
     if kind == "pipeline":
-        model = PipelineModule(layers(), num_stages=2, loss_fn=lambda got, wanted: (got - wanted).float().square().mean())
+        model = PipelineModule(
+            layers(), num_stages=2, loss_fn=lambda got, wanted: (got - wanted).float().square().mean()
+        )
     else:
         model = torch.nn.Sequential(*layers())
     engine, *_ = deepspeed.initialize(model=model, config=config, model_parameters=model.parameters())

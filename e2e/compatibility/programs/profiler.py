@@ -12,7 +12,9 @@ def main():
     model = torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.ReLU(), torch.nn.Linear(512, 10)).cuda()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     activities = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
-    with profile(activities=activities, schedule=schedule(wait=1, warmup=1, active=3, repeat=1), profile_memory=True) as seen:
+    with profile(
+        activities=activities, schedule=schedule(wait=1, warmup=1, active=3, repeat=1), profile_memory=True
+    ) as seen:
         for step in range(6):
             loss = torch.nn.functional.cross_entropy(model(torch.randn(64, 256).cuda()), torch.arange(64).cuda() % 10)
             loss.backward()
