@@ -4,6 +4,12 @@ Keys are those of rows, or row:test. Classes: ours, wheel, values (docs/compatib
 """
 
 MILLION_WEIGHTS = ("values", "compares weights of 1024 x 1024 layers after some steps")
+MILLION_WEIGHTS_TESTS = (
+    "test_ddp_apply_optim_in_backward",
+    "test_ddp_apply_optim_in_backward_grad_as_bucket_view_false",
+)
+LARGE_CONVOLUTIONS = ("values", "compares weights of a model of large convolutions after some steps")
+LARGE_LAYER = ("values", "compares weights of a layer of 100 x 5000 after some steps")
 NEVER_MET = (
     "ours",
     "rank 1 calls an all-reduce that rank 0 never calls; its wait times out as it should, but here a job ends when a rank "
@@ -48,27 +54,25 @@ REASONS = {
         "test_monitored_barrier_allreduce_hang",
         "test_monitored_barrier_allreduce_hang_wait_all_ranks",
     ),
-    "cupy:sort": (
+    "cupy:random": (
         "ours",
-        "CUB moves pairs of 16 bytes of which 4 are padding, through memory that nobody wrote: a kernel that reads a byte "
-        "that nobody knows is not run, even where it does not use it. On a GPU fresh memory is 0",
+        "cuRAND's start loads the states that it then overwrites, more than 1 MiB that nobody wrote: a kernel that reads a "
+        "byte that nobody knows is not run",
     ),
-    "cupy:random": ("ours", "the same: cuRAND's start loads the states that it then overwrites"),
     "torch-collectives:test_barrier_cuda": (
         "ours",
         "compares wall clocks of two ranks, which differ by what the start-up of each took (not in the fixed host model)",
     ),
     "torch-collectives:test_monitored_barrier_allreduce_hang": NEVER_MET,
     "torch-collectives:test_monitored_barrier_allreduce_hang_wait_all_ranks": NEVER_MET,
-    "torch-training:test_ddp_apply_optim_in_backward": MILLION_WEIGHTS,
-    "torch-training:test_ddp_apply_optim_in_backward_grad_as_bucket_view_false": MILLION_WEIGHTS,
-    "torch-training:test_ddp_uneven_inputs": (
-        "values",
-        "compares weights of a model of large convolutions after some steps",
-    ),
-    "torch-training:test_skip_all_reduce_unused_parameters": (
-        "values",
-        "compares weights of a layer of 100 x 5000 after some steps",
+    **each("torch-training", LARGE_CONVOLUTIONS, "test_ddp_uneven_inputs"),
+    **each("torch-training-nccl2", LARGE_CONVOLUTIONS, "test_ddp_uneven_inputs"),
+    **each("torch-training", MILLION_WEIGHTS, *MILLION_WEIGHTS_TESTS),
+    **each("torch-training-nccl2", MILLION_WEIGHTS, *MILLION_WEIGHTS_TESTS),
+    **each("torch-training", LARGE_LAYER, "test_skip_all_reduce_unused_parameters"),
+    **each("torch-training-nccl2", LARGE_LAYER, "test_skip_all_reduce_unused_parameters"),
+    **each(
+        "torch-training-nccl2", PROFILED, "test_ddp_profiling_torch_profiler", "test_send_recv_nccl_autograd_profiler"
     ),
     "accelerate-ops": (
         "values",
