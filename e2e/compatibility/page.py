@@ -23,6 +23,10 @@ WITHOUT_A_ROW = """## Without a row
 - flash-attn: its package holds sources only, and no wheel of it is for torch {torch}. xformers has a row.
 - Triton's and CuPy's own tests are not in their wheels. Of torchao's, the wheel has some that compare formats of numbers;
   they are not run.
+- TorchTitan's mixture of experts (Qwen 3) with expert parallelism stops under `eidolon run`: the sizes of its all-to-all
+  follow from a router over 131,072 pairs of token and expert, which is not computed, and are read as 0. Such programs
+  need a job file with `values.expertRouting`. With torchao 0.18 beside it it stops before, inside torchao, whose kernels
+  this version of Triton refuses.
 - torch.compile with `max-autotune` runs; on two cores it compiles for longer than a row may take.
 """
 

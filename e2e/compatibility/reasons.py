@@ -24,6 +24,53 @@ PROFILED = (
 NO_DEVICE = ("wheel", "makes no GPU its current one, which nccl2 asks for: its bytes lie on GPU 0 of rank 1")
 
 
+# numba-cuda.
+ATOMICS = "TestCudaAtomics__test_atomic"
+REDUCTIONS = "test_array_reductions__TestArrayReductions__test"
+HIGH_LEVEL = "test_bfloat16__TestBfloat16HighLevelBindings__test"
+DOUBLES = (
+    "add_double",
+    "add_double_2",
+    "add_double_3",
+    "add_double_global",
+    "add_double_global_2",
+    "add_double_global_3",
+    "dec_global2_64",
+    "dec_global_64",
+    "inc_global_2_64",
+    "inc_global_64",
+    "sub_double_global",
+    "sub_double_global_2",
+)
+CACHED = ("CUDACachingTest__test_cache_reuse", "CUDACachingTest__test_caching")
+REDUCED = (
+    "all_basic",
+    "any_basic",
+    "count_nonzero_2d",
+    "count_nonzero_basic",
+    "count_nonzero_bool",
+    "max_basic",
+    "mean_basic",
+    "min_basic",
+    "nanmax_basic",
+    "nanmean_basic",
+    "nanmin_basic",
+    "nanprod_basic",
+    "nansum_basic",
+    "std_basic",
+    "sum_basic",
+    "var_basic",
+)
+WIDE_ATOMICS = (
+    "ours",
+    "the kernel is not run: some atomics of 64 bits (of doubles, compare and swap, ATOM.ADD) are not interpreted",
+)
+NO_STATISTICS = ("wheel", "asks for statistics that numba-cuda keeps with NUMBA_CUDA_NRT_STATS=1 only")
+NO_LINKER = ("ours", "cuLinkCreate is refused: a driver would compile PTX there")
+HALF_OPERATIONS = ("ours", "the kernel is not run: some instructions for two bfloat16 numbers are not interpreted")
+SLOW_HERE = ("ours", "did not end within a minute, beside other programs on two cores")
+
+
 def each(row, reason, *tests):
     return {f"{row}:{test}": reason for test in tests}
 
@@ -53,6 +100,33 @@ REASONS = {
         NEVER_MET,
         "test_monitored_barrier_allreduce_hang",
         "test_monitored_barrier_allreduce_hang_wait_all_ranks",
+    ),
+    **each(
+        "numba",
+        WIDE_ATOMICS,
+        *(f"cudapy__test_atomics__{ATOMICS}_{name}" for name in DOUBLES),
+        "cudapy__test_array_methods__TestCudaArrayMethods__test_array_copy",
+        "cudapy__test_array_methods__TestCudaArrayMethods__test_reinterpret_array_type",
+    ),
+    **each("numba", NO_STATISTICS, *(f"cudapy__{REDUCTIONS}_{name}" for name in REDUCED)),
+    **each(
+        "numba",
+        NO_LINKER,
+        *(f"cudapy__test_caching__CUDACachingTest__test_{name}" for name in ("cache_reuse", "caching")),
+    ),
+    **each(
+        "numba",
+        HALF_OPERATIONS,
+        f"cudapy__{HIGH_LEVEL}_arithmetic_intrinsics_saturating",
+        f"cudapy__{HIGH_LEVEL}_hmax_hmin_intrinsics",
+        f"cudapy__{HIGH_LEVEL}_hmax_nan_hmin_nan_intrinsics",
+        "cudapy__test_bfloat16_bindings__Bfloat16Test__test_arithmetic",
+        "cudapy__test_bfloat16_bindings__Bfloat16Test__test_math_func",
+    ),
+    **each(
+        "numba",
+        SLOW_HERE,
+        *(f"cudapy__test_array_alignment__TestArrayAddressAlignment__test_array_alignment_{n}d" for n in (1, 2, 3)),
     ),
     "cupy:random": (
         "ours",
