@@ -9,9 +9,25 @@ HEAD = """# What runs
 Written by `e2e/compat` from runs of stock programs under `eidolon run`: emulated H100s, small sizes, the default host
 model. Each row says when it was run last. Libraries of CUDA come from the wheel of torch {torch}. *Measured, modelled,
 assumed* are the shares of GPU-busy time by the source of the estimate (interpolated counts as measured). *Unknown reads*
-are values that the program read and that nobody had computed. The scenarios, which the test command runs (TorchTitan,
-Megatron-core, DeepSpeed, CUDA graphs, torch.compile), are not repeated here. What PyTorch computes is in
-[values_conformance.md](values_conformance.md).
+are values that the program read and that nobody had computed. What has no row is named [below](#without-a-row).
+"""
+
+WITHOUT_A_ROW = """## Without a row
+
+- The operator database of PyTorch (OpInfo) is compared by value in [values_conformance.md](values_conformance.md).
+- TorchTitan (Llama 3; FSDP, tensor parallel), Megatron-core (tensor parallel), DeepSpeed ZeRO 3, CUDA graphs, FSDP2 and
+  torch.compile are scenarios that the test command runs (`e2e/scenarios`). A stock wheel of CUDA 12 (torch 2.9.1) is
+  tested by `e2e/wheel/test`, with older transformers and DeepSpeed by `e2e/older_frameworks`. Rows run with one version
+  of PyTorch.
+- nccl-tests: no package has the sources, and what is not pinned in a package is not run here.
+- flash-attn: its package holds sources only, and no wheel of it is for torch {torch}. xformers has a row.
+- Triton's and CuPy's own tests are not in their wheels. Of torchao's, the wheel has some that compare formats of numbers;
+  they are not run.
+- TorchTitan's mixture of experts (Qwen 3) with expert parallelism stops under `eidolon run`: the sizes of its all-to-all
+  follow from a router over 131,072 pairs of token and expert, which is not computed, and are read as 0. Such programs
+  need a job file with `values.expertRouting`. With torchao 0.18 beside it it stops before, inside torchao, whose kernels
+  this version of Triton refuses.
+- torch.compile with `max-autotune` runs; on two cores it compiles for longer than a row may take.
 """
 
 COLUMNS = (
@@ -97,6 +113,7 @@ def page(rows, results, root):
     lines = [HEAD.format(torch=torch)]
     for group in dict.fromkeys(row.group for row in rows):
         lines += [f"## {group}\n", *HEADING, *rows_of([r for r in rows if r.group == group], results), ""]
+    lines += [WITHOUT_A_ROW.format(torch=torch)]
     failures = list(failures_of(rows, results))
     if failures:
         lines += [

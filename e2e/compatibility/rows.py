@@ -39,12 +39,18 @@ TORCH = [
     Row("lstm", "PyTorch", "LSTM with CTC loss", "torch", program("lstm_ctc.py"), 1, True),
     Row("func", "PyTorch", "torch.func, gradients of each sample, Muon", "torch", program("per_sample_gradients.py")),
     Row("ppo", "PyTorch", "PPO, environments on the GPU", "torch", program("ppo.py")),
+    Row("profiler", "PyTorch", "torch.profiler: its table and trace", "torch", program("profiler.py")),
+    Row("compile", "PyTorch", "torch.compile: default, reduce-overhead, dynamic", "torch", program("compile_modes.py")),
     Row("bags", "PyTorch", "DLRM-like, embedding bags", "torch", program("embedding_bags.py", gpus=2), 2, True),
 ]
 
 
 def framework(key, name, package, command, gpus=1, short=False):
     return Row(key, "Frameworks", name, package, command, gpus, short)
+
+
+def deepspeed(kind, name):
+    return framework(f"deepspeed-{kind}", name, "deepspeed", program("deepspeed_engines.py", kind, gpus=2), 2)
 
 
 FRAMEWORKS = [
@@ -60,6 +66,17 @@ FRAMEWORKS = [
     framework("vit", "ViT-S/16", "timm", program("vision.py", "vit_small_patch16_224")),
     framework("detector", "Faster R-CNN", "torchvision", program("vision.py", "detect")),
     framework("diffusion", "conditional UNet", "diffusers", program("diffusion.py")),
+    framework("sdxl", "UNet and autoencoder of the kind of SDXL", "diffusers", program("diffusion_xl.py")),
+    framework("dpo", "direct preference optimization", "trl", program("dpo.py")),
+    framework("qlora", "QLoRA: 4-bit weights, 8-bit AdamW", "bitsandbytes", program("qlora.py")),
+    framework("liger", "Llama with its Triton kernels", "liger-kernel", program("liger.py")),
+    framework("float8", "float8 training, tensorwise and rowwise", "torchao", program("float8.py")),
+    framework("xformers", "memory-efficient attention", "xformers", program("attention_of_xformers.py")),
+    framework("pyg", "GraphSAGE, attention, pooling", "torch-geometric", program("graph_network.py")),
+    deepspeed("zero1", "ZeRO 1"),
+    deepspeed("zero2", "ZeRO 2"),
+    deepspeed("offload", "ZeRO 3, optimizer and weights on the host"),
+    deepspeed("pipeline", "pipeline of two stages"),
 ]
 
 
@@ -79,6 +96,18 @@ def torch_distributed(key, topic, gpus, backend="ProcessGroupNCCL"):
     return Row(key, "Tests of others", name, "torch", command, gpus, suite=True, seconds=180, chunk=16, topic=topic)
 
 
+NUMBA_TESTS = Row(
+    "numba",
+    "Tests of others",
+    "its own tests of kernels (cudapy)",
+    "numba-cuda",
+    program("numba_tests.py"),
+    suite=True,
+    seconds=60,
+    chunk=40,
+    topic="cudapy",
+)
+
 JUDGES = [
     accelerate("script"),
     accelerate("sync"),
@@ -89,6 +118,7 @@ JUDGES = [
     torch_distributed("torch-training-4", "training", 4),
     torch_distributed("torch-collectives-nccl2", "collectives", 2, "nccl2 (default)"),
     torch_distributed("torch-training-nccl2", "training", 2, "nccl2 (default)"),
+    NUMBA_TESTS,
 ]
 
 OTHERS = [

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <map>
 #include <memory>
-#include <unordered_map>
+#include <utility>
 
 namespace eidolon::shim::compute {
 namespace {
@@ -47,9 +48,10 @@ std::uint64_t UnknownInput::AddressIn(const LaunchPointers& pointers) const {
   return is_there ? found->address + distance : 0;
 }
 
-KernelExperience& ExperienceOf(std::string_view kernel) {
-  static auto* const experiences = new std::unordered_map<const char*, KernelExperience>;
-  return (*experiences)[kernel.data()];
+KernelExperience& ExperienceOf(std::string_view kernel, const ShownVariables* shown) {
+  static auto* const experiences =
+      new std::map<std::pair<const char*, const ShownVariables*>, KernelExperience>;
+  return (*experiences)[{kernel.data(), shown}];
 }
 
 WorkExperience& ExperienceOf(std::uint32_t work) {

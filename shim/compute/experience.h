@@ -91,6 +91,7 @@ struct KernelExperience {
 struct WorkExperience {
   bool small = false;    // Few threads.
   bool refused = false;  // Not to be run any more.
+  const ShownVariables* shown = nullptr;
   KernelExperience* kernel = nullptr;
   ShapeExperience* shape = nullptr;
   const Footprint* footprint = nullptr;  // Null: not learned yet.
@@ -98,7 +99,8 @@ struct WorkExperience {
 };
 
 // Whoever calls holds the lock of value::Pending.
-KernelExperience& ExperienceOf(std::string_view kernel);  // The name stays where it is.
+// The name stays where it is; with other variables it is another kernel.
+KernelExperience& ExperienceOf(std::string_view kernel, const ShownVariables* shown);
 // Empty the first time: kernel is null.
 WorkExperience& ExperienceOf(std::uint32_t work);
 

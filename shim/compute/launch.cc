@@ -73,8 +73,7 @@ class RecordedLaunch : public value::Deferred {
   static void operator delete(void* memory) { ThePieces().Give(memory); }
 
   void Perform(value::Store& store) override {
-    WorkExperience& experience = ExperienceOf(work_);
-    if (experience.kernel == nullptr) Begin(experience, store);
+    WorkExperience& experience = FindExperience(store);
     if (Compute(experience, store)) return;
     Disturb(experience, store);
     NotePlausible(experience);
@@ -84,8 +83,7 @@ class RecordedLaunch : public value::Deferred {
   value::Foresight Foresee(value::Store& store, std::uint64_t address, std::size_t size,
                            const Before& before) override {
     using value::Foresight;
-    WorkExperience& experience = ExperienceOf(work_);
-    if (experience.kernel == nullptr) Begin(experience, store);
+    WorkExperience& experience = FindExperience(store);
     const bool may_leave_a_guess = experience.kernel->plausible != PlausibleKind::kNone;
     const bool leads_there = std::ranges::any_of(
         pointers_.list, [&](const PointerWord& pointer) { return pointer.address == address; });
@@ -102,8 +100,7 @@ class RecordedLaunch : public value::Deferred {
   }
 
   bool MayChange(value::Store& store, std::uint64_t address, std::size_t size) override {
-    WorkExperience& experience = ExperienceOf(work_);
-    if (experience.kernel == nullptr) Begin(experience, store);
+    WorkExperience& experience = FindExperience(store);
     const Footprint* const footprint = FootprintOf(experience, store);
     return footprint == nullptr ||
            compute::MayChange(*footprint, pointers_, arena_, {address, address + size});
@@ -135,10 +132,13 @@ class RecordedLaunch : public value::Deferred {
     static auto* const stock = new PageStock;                 // The same.
     static auto* const results = new KnownResults;            // The same.
     interpret::Launch launch = WholeLaunch();
-    if (results->Repeat(*program, launch, store)) return true;
-    if (IsPutOff(experience, *program, launch, store)) return true;
+    // What was learned of a launch holds for others with the same parameters and constants.
+    const bool learns = experience.kernel->code->constants.empty();
+    if (!learns && !SetConstants(*experience.kernel->code, store)) return false;
+    if (learns && results->Repeat(*program, launch, store)) return true;
+    if (learns && IsPutOff(experience, *program, launch, store)) return true;
     launch.words_read = read;
-    launch.idle = &experience.shape->idle;
+    if (learns) launch.idle = &experience.shape->idle;
     interpret::Outcome outcome;
     for (int provided = 0; provided <= kMostProvided; ++provided) {
       PageMemory memory(store, arena_, *stock);
@@ -146,7 +146,7 @@ class RecordedLaunch : public value::Deferred {
       outcome = interpret::Run(*program, launch, memory, limits, TheWorkspace());
       Trace(kernel_.name, outcome);
       if (outcome.stop == Stop::kNone) {
-        if (provided == 0 && outcome.lane_steps >= KnownResults::kFewestLaneSteps) {
+        if (learns && provided == 0 && outcome.lane_steps >= KnownResults::kFewestLaneSteps) {
           results->Note(*program, launch, memory, store);
         }
         memory.Commit(store);
@@ -205,11 +205,20 @@ class RecordedLaunch : public value::Deferred {
         numbers_(parameters.numbers),
         arena_(arena) {}
 
+  WorkExperience& FindExperience(value::Store& store) const {
+    WorkExperience& experience = ExperienceOf(work_);
+    const bool is_new = experience.kernel == nullptr;
+    if (!is_new && experience.shown == kernel_.shown) return experience;
+    experience = {.shown = kernel_.shown};
+    Begin(experience, store);
+    return experience;
+  }
+
   void Begin(WorkExperience& experience, value::Store& store) const {
-    experience.kernel = &ExperienceOf(kernel_.name);
+    experience.kernel = &ExperienceOf(kernel_.name, kernel_.shown);
     if (experience.kernel->code == nullptr) {
       experience.kernel->code =
-          &FindMachineCode(kernel_.image, kernel_.name, kernel_.device, store);
+          &FindMachineCode(kernel_.image, kernel_.name, kernel_.device, store, kernel_.shown);
       // PyTorch's topk sorts what it chose, in place.
       experience.kernel->writer = {value::InternAuthor(kernel_.name),
                                    kernel_.name.find("SortKVInPlace") != std::string_view::npos};
@@ -260,14 +269,17 @@ class RecordedLaunch : public value::Deferred {
   // Null when the kernel cannot be run.
   const interpret::Program* FindProgram(const KernelExperience& experience) const {
     const MachineCode& code = *experience.code;
-    if (code.program == nullptr) {
-      Trace(kernel_.name, code.refusal);
-    } else if (code.reads_variables && kernel_.variables_set) {
-      Trace(kernel_.name, "its variables were set");
-    } else {
-      return code.program.get();
-    }
-    return nullptr;
+    if (code.program == nullptr) Trace(kernel_.name, code.refusal);
+    return code.program.get();
+  }
+
+  // Puts the program's constant variables where the kernel reads them. False: one is unknown.
+  static bool SetConstants(const MachineCode& code, const value::Store& store) {
+    std::vector<std::byte>& bank = code.program->banks.at(3);
+    return std::ranges::all_of(code.constants, [&](const SetConstant& constant) {
+      CHECK(constant.offset + constant.bytes <= bank.size());
+      return store.Read(constant.address, bank.data() + constant.offset, constant.bytes) == 0;
+    });
   }
 
   // True when a place where an earlier launch met an unknown value is unknown again.
@@ -309,7 +321,7 @@ class RecordedLaunch : public value::Deferred {
   // The kernel's stores with these pointers; null when nobody can tell.
   const Stores* FindStores(WorkExperience& experience) const {
     // Pointers may have been put into its constants.
-    if (kernel_.variables_set && FindProgram(*experience.kernel) == nullptr) return nullptr;
+    if (!experience.kernel->code->constants.empty()) return nullptr;
     ShapeExperience& shape = *experience.shape;
     if (shape.stores != nullptr) return shape.stores;
     const std::vector<std::uint32_t> places = pointers_.Places();

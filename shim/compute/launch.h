@@ -14,17 +14,18 @@
 #include "services/cubin/target.h"
 #include "services/interpret/run.h"
 #include "shim/compute/footprint.h"
+#include "shim/compute/machine_code.h"
 #include "shim/value/pending.h"
 
 namespace eidolon::shim::compute {
 
 struct RecordedKernel {
-  const void* image = nullptr;     // Fat binary or cubin; stays readable.
-  std::string_view name;           // Lives as long.
-  cubin::Capability device;        // Whose code it is.
-  bool variables_set = false;      // The program looked at variables of the kernel's module.
-  bool writes_first_only = false;  // Of its pointers.
-  bool joins_tensors = false;      // Each by a row of blocks, most of which may be idle.
+  const void* image = nullptr;            // Fat binary or cubin; stays readable.
+  std::string_view name;                  // Lives as long.
+  cubin::Capability device;               // Whose code it is.
+  const ShownVariables* shown = nullptr;  // Of its module, on its device; stays as it is.
+  bool writes_first_only = false;         // Of its pointers.
+  bool joins_tensors = false;             // Each by a row of blocks, most of which may be idle.
   // When it is not run, only what its pointers lead to counts as written.
   bool writes_its_buffers_only = false;
 };

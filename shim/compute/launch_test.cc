@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,6 +54,77 @@ TEST_F(LaunchTest, OfAKernelThatJoinsTensorsTheThreadsOfOneCount) {
   EXPECT_FALSE(IsSmall(join));
   EXPECT_TRUE(IsSmall(OneRow(join)));
   EXPECT_FALSE(IsSmall(OneRow({.grid = {2640, 1, 1}, .block = {512, 1, 1}})));
+}
+
+class VariablesTest : public LaunchTest {
+ protected:
+  // Variables start anew with each image.
+  VariablesTest()
+      : image_(Kept().emplace_back(gpu::ReadSample("variables_90.cubin"))),
+        name_(Kept().emplace_back("weigh")) {}
+
+  // What is known of code is known by where it and its name lie.
+  static std::deque<std::string>& Kept() {
+    static auto* const kept = new std::deque<std::string>;
+    return *kept;
+  }
+  void Weigh(const ShownVariables* shown) {
+    static std::uint32_t work = 5000;
+    const std::vector<std::uint64_t> pointers{kLaunchBuffer};
+    const auto bytes = std::as_bytes(std::span(pointers));
+    Record({.image = image_.data(), .name = name_, .shown = shown},
+           {.grid = {1, 1, 1}, .block = {8, 1, 1}}, shown == nullptr ? ++work : work,
+           {.block = bytes, .pointers = LaunchPointers(bytes, kLaunchArena).list}, kLaunchArena);
+  }
+  static std::vector<std::uint32_t> Read(std::uint64_t address, std::size_t count) {
+    std::vector<std::uint32_t> words(count);
+    EXPECT_TRUE(IsKnown(address, 4 * count));
+    value::ProcessPending().Read(address, words.data(), 4 * count, 0, nullptr);
+    return words;
+  }
+  const ShownVariables* Show(const ShownVariables& variables) {
+    static auto* const kept = new std::deque<ShownVariables>;
+    for (const ShownVariable& variable : variables) ShowVariable(image_.data(), {9, 0}, variable);
+    return &kept->emplace_back(variables);
+  }
+
+  const std::string& image_;
+  const std::string& name_;
+  const ShownVariable weights_{"weights", kOtherBuffer, 16};
+  const ShownVariable total_{"total", kOtherBuffer + 64, 4};
+};
+
+TEST_F(VariablesTest, AProgramFindsWhatKernelsLeftInAVariableAndWhatItBeganWith) {
+  Weigh(nullptr);  // 0 * 1 + 1 * 2 + 2 * 3 + 3 * 4 + 4 * 1 + 5 * 2 + 6 * 3 + 7 * 4 = 80.
+  Show({weights_, total_});
+
+  EXPECT_EQ(Read(total_.address, 1), std::vector{180u});
+  EXPECT_EQ(Read(weights_.address, 4), (std::vector{1u, 2u, 3u, 4u}));
+}
+
+TEST_F(VariablesTest, KernelsReadTheConstantsThatTheProgramHasSet) {
+  Weigh(nullptr);
+  const ShownVariables* const shown = Show({weights_, total_});
+  const std::uint32_t weights[] = {10, 0, 0, 1};
+  value::ProcessPending().Write(weights_.address, weights, sizeof(weights));
+  Weigh(shown);
+
+  EXPECT_EQ(Read(kLaunchBuffer, 8), (std::vector{0u, 0u, 0u, 3u, 40u, 0u, 0u, 7u}));
+  EXPECT_EQ(Read(total_.address, 1), std::vector{230u});
+
+  value::ProcessPending().Fill(weights_.address, 1, 4, sizeof(weights));
+  Weigh(shown);
+
+  EXPECT_EQ(Read(kLaunchBuffer, 8), (std::vector{0u, 1u, 2u, 3u, 4u, 5u, 6u, 7u}));
+}
+
+TEST_F(VariablesTest, ConstantsThatNobodyKnowsMakeResultsUnknown) {
+  const ShownVariables* const shown = Show({weights_});
+  Know(kLaunchBuffer, 32);
+  value::ProcessPending().Forget(weights_.address, 4);
+  Weigh(shown);
+
+  EXPECT_FALSE(IsKnown(kLaunchBuffer, 32));
 }
 
 TEST_F(LaunchTest, WritesThroughATableThatNobodyKnowsMakeEverythingUnknown) {

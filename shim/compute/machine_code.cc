@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <tuple>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "services/cubin/fat_binary.h"
 #include "services/cubin/image.h"
 #include "services/cubin/program.h"
+#include "shim/value/pending.h"
 
 namespace eidolon::shim::compute {
 namespace {
@@ -39,12 +41,14 @@ bool IsVariable(const cubin::ProgramSection& section) {
   return section.name.starts_with(".nv.global");
 }
 
+constexpr std::string_view kConstantVariables = ".nv.constant3";
+
 class Cache {
  public:
   const MachineCode& Find(const void* start, std::string_view name, cubin::Capability device,
-                          value::Store& store) {
+                          value::Store& store, const ShownVariables* shown) {
     const std::lock_guard guard(mutex_);
-    const std::pair key(start, std::string(name));
+    const std::tuple key(start, std::string(name), shown);
     if (const auto found = kernels_.find(key); found != kernels_.end()) return found->second;
     MachineCode& code = kernels_[key];
     auto image = Load(start, device, store);
@@ -52,8 +56,24 @@ class Cache {
       code.refusal = image.error().message;
       return code;
     }
-    Describe(**image, name, code);
+    Describe(**image, name, Find(**image, shown), code);
     return code;
+  }
+
+  void Show(const void* start, cubin::Capability device, const ShownVariable& variable,
+            value::Store& store) {
+    const std::lock_guard guard(mutex_);
+    const auto image = Load(start, device, store);
+    if (!image) return;
+    const ShownVariables shown{variable};
+    for (const Moved& moved : Find(**image, &shown)) {
+      const cubin::ProgramSection& section = (*image)->program.sections[moved.section];
+      if (IsVariable(section)) {
+        store.Copy(moved.to, AddressOf(**image, moved.section) + moved.begin, moved.bytes);
+      } else if (section.name == kConstantVariables && Holds(section, moved)) {
+        store.Write(moved.to, section.content.data() + moved.begin, moved.bytes);
+      }
+    }
   }
 
   // Of a cubin that is not kept.
@@ -66,12 +86,39 @@ class Cache {
       return std::unexpected(std::move(opened.error()));
     }
     MachineCode code;
-    Describe(image, name, code);
+    Describe(image, name, {}, code);
     return code;
   }
 
  private:
-  void Describe(const Image& image, std::string_view name, MachineCode& code) {
+  // A shown variable by its place in the image.
+  struct Moved {
+    std::uint32_t section;
+    std::uint64_t begin;
+    std::uint64_t bytes;
+    std::uint64_t to;
+  };
+
+  static bool Holds(const cubin::ProgramSection& section, const Moved& moved) {
+    return moved.begin <= section.content.size() &&
+           moved.bytes <= section.content.size() - moved.begin;
+  }
+
+  static std::vector<Moved> Find(const Image& image, const ShownVariables* shown) {
+    std::vector<Moved> found;
+    if (shown == nullptr) return found;
+    for (const cubin::ProgramSymbol& symbol : image.program.symbols) {
+      if (symbol.section == 0 || symbol.bytes == 0) continue;
+      const auto variable = std::ranges::find(*shown, symbol.name, &ShownVariable::name);
+      if (variable == shown->end()) continue;
+      found.push_back({symbol.section, symbol.value, std::min(symbol.bytes, variable->bytes),
+                       variable->address});
+    }
+    return found;
+  }
+
+  void Describe(const Image& image, std::string_view name, const std::vector<Moved>& moved,
+                MachineCode& code) {
     for (std::uint32_t i = 0; i < image.program.sections.size(); ++i) {
       const cubin::ProgramSection& section = image.program.sections[i];
       if (!IsVariable(section)) continue;
@@ -79,7 +126,11 @@ class Cache {
       // A file may claim more than there is.
       code.variables.emplace_back(address, address + std::min(section.bytes, kModuleEnd - address));
     }
-    if (auto done = Build(image, name, code); !done) {
+    for (const Moved& variable : moved) {
+      if (!IsVariable(image.program.sections[variable.section])) continue;
+      code.variables.emplace_back(variable.to, variable.to + variable.bytes);
+    }
+    if (auto done = Build(image, name, moved, code); !done) {
       code.program.reset();
       code.refusal = done.error().message;
     }
@@ -159,7 +210,8 @@ class Cache {
     }
   }
 
-  base::Result<void> Build(const Image& image, std::string_view name, MachineCode& code) {
+  base::Result<void> Build(const Image& image, std::string_view name,
+                           const std::vector<Moved>& moved, MachineCode& code) {
     const auto function = std::ranges::find(image.code.functions, name, &cubin::Function::name);
     const auto text = image.program.FindSection(StrCat(".text.", name));
     if (function == image.code.functions.end() || !text) {
@@ -175,10 +227,10 @@ class Cache {
     program.registers = function->registers;
     program.static_shared_bytes = function->static_shared_bytes;
     for (const auto& [bank, section] : {std::pair(2u, StrCat(".nv.constant2.", name)),
-                                        std::pair(3u, std::string(".nv.constant3")),
+                                        std::pair(3u, std::string(kConstantVariables)),
                                         std::pair(4u, std::string(".nv.constant4"))}) {
       if (const auto index = image.program.FindSection(section)) {
-        program.banks[bank] = Relocated(image, *index);
+        program.banks[bank] = Relocated(image, *index, moved);
       }
     }
     const auto done = interpret::Translate(image.program.sections[*text].content, program);
@@ -189,9 +241,18 @@ class Cache {
         return Fail(ErrorCode::kUnsupported,
                     StrCat("reads constant bank ", bank, ", which its container does not hold"));
       }
-      if (bank == 3 || bank == 4) code.reads_variables = true;
+      if (bank == 3) SetConstants(image, moved, code);
     }
     return {};
+  }
+
+  static void SetConstants(const Image& image, const std::vector<Moved>& moved, MachineCode& code) {
+    for (const Moved& variable : moved) {
+      const cubin::ProgramSection& section = image.program.sections[variable.section];
+      if (section.name != kConstantVariables || !Holds(section, variable)) continue;
+      code.constants.push_back(
+          {static_cast<std::uint32_t>(variable.begin), variable.to, variable.bytes});
+    }
   }
 
   // Requires: translated.
@@ -211,26 +272,59 @@ class Cache {
     }
   }
 
-  std::vector<std::byte> Relocated(const Image& image, std::uint32_t section) {
+  // Where kernels find what lies at `offset` of the section.
+  std::uint64_t PlaceOf(const Image& image, std::uint32_t section, std::uint64_t offset,
+                        const std::vector<Moved>& moved) {
+    for (const Moved& variable : moved) {
+      const std::uint64_t distance = offset - variable.begin;
+      if (variable.section == section && distance < variable.bytes) return variable.to + distance;
+    }
+    return AddressOf(image, section) + offset;
+  }
+
+  std::vector<std::byte> Relocated(const Image& image, std::uint32_t section,
+                                   const std::vector<Moved>& moved) {
     const cubin::Bytes content = image.program.sections[section].content;
     std::vector<std::byte> bytes(content.begin(), content.end());
     for (const cubin::Relocation& relocation : image.program.relocations) {
       if (relocation.section != section || relocation.type != cubin::kRelocation64) continue;
       if (bytes.size() < 8 || relocation.offset > bytes.size() - 8) continue;
       const cubin::ProgramSymbol& symbol = image.program.symbols[relocation.symbol];
-      const std::uint64_t address = AddressOf(image, symbol.section) + symbol.value +
-                                    static_cast<std::uint64_t>(relocation.addend);
+      const std::uint64_t offset = symbol.value + static_cast<std::uint64_t>(relocation.addend);
+      const std::uint64_t address = PlaceOf(image, symbol.section, offset, moved);
       std::memcpy(bytes.data() + relocation.offset, &address, 8);
     }
     return bytes;
   }
 
   std::mutex mutex_;  // Guards everything below.
-  std::map<std::pair<const void*, std::string>, MachineCode> kernels_;
+  std::map<std::tuple<const void*, std::string, const ShownVariables*>, MachineCode> kernels_;
   std::deque<std::unique_ptr<Image>> images_;  // Latest first.
   std::unordered_set<const void*> started_;    // Images whose variables have been set.
   std::map<std::pair<const void*, std::uint32_t>, std::uint64_t> addresses_;  // Of sections.
   std::uint64_t next_address_ = kModuleBegin;
+};
+
+Cache& TheCache() {
+  // Never destroyed: threads may outlive main.
+  static Cache* const cache = new Cache;
+  return *cache;
+}
+
+class Showing : public value::Deferred {
+ public:
+  Showing(const void* image, cubin::Capability device, ShownVariable variable)
+      : image_(image), device_(device), variable_(std::move(variable)) {}
+
+  void Perform(value::Store& store) override { TheCache().Show(image_, device_, variable_, store); }
+  bool MayChange(value::Store&, std::uint64_t address, std::size_t size) override {
+    return address < variable_.address + variable_.bytes && variable_.address < address + size;
+  }
+
+ private:
+  const void* image_;
+  cubin::Capability device_;
+  ShownVariable variable_;
 };
 
 }  // namespace
@@ -241,10 +335,13 @@ base::Result<MachineCode> ReadMachineCode(std::span<const std::byte> cubin, std:
 }
 
 const MachineCode& FindMachineCode(const void* image, std::string_view name,
-                                   cubin::Capability device, value::Store& store) {
-  // Never destroyed: threads may outlive main.
-  static Cache* const cache = new Cache;
-  return cache->Find(image, name, device, store);
+                                   cubin::Capability device, value::Store& store,
+                                   const ShownVariables* shown) {
+  return TheCache().Find(image, name, device, store, shown);
+}
+
+void ShowVariable(const void* image, cubin::Capability device, const ShownVariable& variable) {
+  value::ProcessPending().Defer(std::make_unique<Showing>(image, device, variable));
 }
 
 }  // namespace eidolon::shim::compute

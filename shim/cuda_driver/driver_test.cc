@@ -49,6 +49,15 @@ TEST_F(DriverTest, CallsWithoutAContextAreRefused) {
   EXPECT_EQ(context::Synchronize(), CUDA_ERROR_INVALID_CONTEXT);
 }
 
+TEST_F(DriverTest, MemoryIsFreedWithoutAContext) {
+  CUdeviceptr pointer = 0;
+  ASSERT_EQ(memory::Allocate(&pointer, 100), CUDA_SUCCESS);
+  EXPECT_EQ(context::SetCurrent(nullptr), CUDA_SUCCESS);
+
+  EXPECT_EQ(memory::Free(pointer), CUDA_SUCCESS);
+  EXPECT_EQ(memory::Free(pointer), CUDA_ERROR_INVALID_VALUE);
+}
+
 TEST_F(DriverTest, ContextsStack) {
   CUcontext other = nullptr;
   CUcontext seen = nullptr;

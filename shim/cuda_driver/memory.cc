@@ -52,8 +52,9 @@ CUresult AllocateManaged(CUdeviceptr* pointer, size_t size, unsigned flags) noex
 }
 
 CUresult Free(CUdeviceptr pointer) noexcept {
-  const Status status = RequireContext();
-  return ToResult(status != Status::kSuccess ? status : gpu::FreeAnyDeviceMemory(Pointer(pointer)));
+  // The address tells the device: numba frees its memory after it has popped the last context.
+  if (!gpu::IsInitialized()) return ToResult(Status::kNotInitialized);
+  return ToResult(gpu::FreeAnyDeviceMemory(Pointer(pointer)));
 }
 
 CUresult GetInfo(size_t* free, size_t* total) noexcept {

@@ -19,6 +19,8 @@ if __name__ == "__main__":
 import torch
 from torch.testing._internal.distributed.distributed_test import DistributedTest, TestDistBackend
 
+from verdicts import Lines
+
 
 # Tests of DistributedDataParallel and of what averages models; the others are of groups and collectives.
 TRAINING = re.compile("ddp|distributeddata|sgd|averager|model|bucket|graph|grad|param|sync_?b", re.I)
@@ -51,29 +53,6 @@ class TestDistributedSpawn(TestDistBackend, DistributedTest._DistTestBase):
         super().setUp()
         self._start_processes(process)
         torch.backends.cudnn.flags(enabled=True, allow_tf32=False).__enter__()
-
-
-class Lines(unittest.TestResult):
-    """A line where a test begins, and one with what came of it."""
-
-    def startTest(self, test):
-        super().startTest(test)
-        print(f"begins: {test._testMethodName}", flush=True)
-
-    def addSuccess(self, test):
-        print(f"passes: {test._testMethodName}", flush=True)
-
-    def addSkip(self, test, reason):
-        print(f"skipped: {test._testMethodName}: {reason}", flush=True)
-
-    def addFailure(self, test, error):
-        super().addFailure(test, error)
-        said = [line for line in str(error[1]).splitlines() if line.strip()]
-        last = next((line for line in reversed(said) if "Error" in line), said[-1] if said else error[0].__name__)
-        print(str(error[1]), flush=True)
-        print(f"wrong: {test._testMethodName}: {last.strip()[:200]}", flush=True)
-
-    addError = addFailure
 
 
 if __name__ == "__main__":

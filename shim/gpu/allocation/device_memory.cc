@@ -20,6 +20,7 @@ Status AllocateDeviceMemory(std::uint64_t bytes, std::uint64_t* address) noexcep
   const Status status = Allocate(device, bytes, address);
   if (status == Status::kSuccess && *address != 0) {
     core::TellOfMemory({.address = *address, .bytes = bytes, .device = device});
+    if (IsCleared(*address)) value::ProcessPending().Fill(*address, 0, 1, bytes);
   }
   return status;
 }

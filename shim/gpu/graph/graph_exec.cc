@@ -172,7 +172,7 @@ Status Replay(const GraphExec& exec, Stream& stream) {
   for (const GraphNode* node : exec.order) {
     const auto* kernel = std::get_if<KernelNode>(&node->content);
     if (kernel != nullptr && MustRecord()) {
-      RecordLaunch(*kernel->kernel, kernel->shape, node->id,
+      RecordLaunch(*kernel->kernel, exec.device, kernel->shape, node->id,
                    std::span<const std::byte>(kernel->read));
     } else if (kernel != nullptr) {
       LaunchNote note(*kernel->kernel);

@@ -63,7 +63,7 @@ Status LaunchKernel(const Kernel& kernel, const LaunchShape& shape,
         FindOrDefine(*session, kernel, shape, block, stream->device, words);
     if (found.status != Status::kSuccess) return found.status;
     if (recorded) {
-      RecordLaunch(kernel, shape, found.work,
+      RecordLaunch(kernel, stream->device, shape, found.work,
                    {.block = {found.parameters, kernel.row->parameter_bytes},
                     .pointers = words.pointers.list(),
                     .numbers = words.numbers.list(),

@@ -71,12 +71,12 @@ void LaunchNote::Add(std::uint64_t pointer) {
   authors.Note(origin_);
 }
 
-void RecordLaunch(const Kernel& kernel, const LaunchShape& shape, std::uint32_t work,
+void RecordLaunch(const Kernel& kernel, int device, const LaunchShape& shape, std::uint32_t work,
                   const compute::RecordedParameters& parameters) {
   compute::Record({.image = kernel.library->image(),
                    .name = kernel.name,
                    .device = TheCapability(),
-                   .variables_set = kernel.library->has_used_variables(),
+                   .shown = kernel.library->ShownOn(device),
                    .writes_first_only = kernel.writes_first_only,
                    .joins_tensors = kernel.joins_tensors,
                    .writes_its_buffers_only = !MustRecord()},
@@ -85,10 +85,10 @@ void RecordLaunch(const Kernel& kernel, const LaunchShape& shape, std::uint32_t 
   if (!MustRecord()) value::ProcessPending().PerformReady();
 }
 
-void RecordLaunch(const Kernel& kernel, const LaunchShape& shape, std::uint32_t work,
+void RecordLaunch(const Kernel& kernel, int device, const LaunchShape& shape, std::uint32_t work,
                   std::span<const std::byte> parameters) {
   const compute::LaunchPointers pointers(parameters, kArena);
-  RecordLaunch(kernel, shape, work, {.block = parameters, .pointers = pointers.list});
+  RecordLaunch(kernel, device, shape, work, {.block = parameters, .pointers = pointers.list});
 }
 
 }  // namespace eidolon::shim::gpu

@@ -37,10 +37,10 @@ class LaunchNote {
 };
 
 // Requires: MustRecord, or IsTiny. Without MustRecord the launch is run at once, if it can be.
-void RecordLaunch(const Kernel& kernel, const LaunchShape& shape, std::uint32_t work,
+void RecordLaunch(const Kernel& kernel, int device, const LaunchShape& shape, std::uint32_t work,
                   const compute::RecordedParameters& parameters);
 // The same with parameters as the device reads them, which are copied.
-void RecordLaunch(const Kernel& kernel, const LaunchShape& shape, std::uint32_t work,
+void RecordLaunch(const Kernel& kernel, int device, const LaunchShape& shape, std::uint32_t work,
                   std::span<const std::byte> parameters);
 
 }  // namespace eidolon::shim::gpu

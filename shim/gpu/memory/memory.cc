@@ -60,9 +60,18 @@ void NoteUse(std::uint64_t begin, std::uint64_t bytes) {
   }
 }
 
+// True when nothing from there on was in use yet, in its window. Requires: the mutex is held.
+bool IsUntouched(std::uint64_t begin) {
+  const std::uint64_t offset = begin - kArenaBegin;
+  const auto window = static_cast<std::size_t>(offset >> kArenaWindowBits);
+  const std::uint64_t in_window = offset & ((std::uint64_t{1} << kArenaWindowBits) - 1);
+  return arena_used[window].load(std::memory_order_relaxed) <= in_window;
+}
+
 struct Allocation {
   std::uint64_t bytes = 0;  // As asked for.
   std::uint64_t taken = 0;  // Addresses taken; 0 for extents of others.
+  bool cleared = false;     // IsCleared().
   int device = 0;
   bool shared = false;   // Lies in a piece shared by small allocations.
   bool mapping = false;  // Of the virtual-memory API.
@@ -74,6 +83,7 @@ struct Allocation {
 struct SharedPiece {
   AddressSpace free;
   std::uint64_t used = 0;
+  std::uint64_t untouched = 0;  // No allocation of the process has had anything from there on.
 };
 
 struct DeviceMemory {
@@ -140,11 +150,15 @@ Status BookLocked(Memory& all, int device, ring::MemoryCategory category, std::i
   return Status::kSuccess;
 }
 
-Status AllocateShared(Memory& all, int device, std::uint64_t bytes, std::uint64_t* address) {
+// `cleared`: no allocation of the process has had a byte of it before.
+Status AllocateShared(Memory& all, int device, std::uint64_t bytes, std::uint64_t* address,
+                      bool* cleared) {
   DeviceMemory& memory = DeviceOf(all, device);
   for (auto& [begin, piece] : memory.pieces) {
     if (const auto found = piece.free.Take(bytes, kSmallAlignment)) {
       piece.used += bytes;
+      *cleared = *found >= piece.untouched;
+      piece.untouched = std::max(piece.untouched, *found + bytes);
       *address = *found;
       return Status::kSuccess;
     }
@@ -153,11 +167,13 @@ Status AllocateShared(Memory& all, int device, std::uint64_t bytes, std::uint64_
   if (status != Status::kSuccess) return status;
   const auto begin = memory.addresses.Take(kGranuleBytes, kGranuleBytes);
   if (!begin.has_value()) return Status::kOutOfMemory;
+  *cleared = IsUntouched(*begin);
   NoteUse(*begin, kGranuleBytes);
   SharedPiece& piece = memory.pieces[*begin];
   piece.free = AddressSpace(*begin, kGranuleBytes);
   piece.used = bytes;
   *address = *piece.free.Take(bytes, kSmallAlignment);
+  piece.untouched = *begin + (*cleared ? bytes : kGranuleBytes);
   return Status::kSuccess;
 }
 
@@ -203,7 +219,8 @@ Status Allocate(int device, std::uint64_t bytes, std::uint64_t* address,
   if (bytes <= kLargestShared && category == ring::MemoryCategory::kAllocation) {
     allocation.shared = true;
     allocation.taken = RoundUp(bytes, kSmallAlignment);
-    const Status status = AllocateShared(all, device, allocation.taken, address);
+    const Status status =
+        AllocateShared(all, device, allocation.taken, address, &allocation.cleared);
     if (status != Status::kSuccess) return status;
   } else {
     if (bytes > kDeviceReservation) {
@@ -228,6 +245,13 @@ Status Allocate(int device, std::uint64_t bytes, std::uint64_t* address,
   all.allocations[*address] = allocation;
   NoteArenaChange();
   return Status::kSuccess;
+}
+
+bool IsCleared(std::uint64_t begin) noexcept {
+  Memory& all = TheMemory();
+  const std::lock_guard guard(all.mutex);
+  const auto found = all.allocations.find(begin);
+  return found != all.allocations.end() && found->second.cleared;
 }
 
 Status Free(std::uint64_t address) noexcept {

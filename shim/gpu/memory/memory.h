@@ -30,6 +30,9 @@ MemoryInfo GetMemoryInfo(int device) noexcept;
 // cudaMalloc. A size of 0 gives address 0 and succeeds. The category is how it appears in the book.
 Status Allocate(int device, std::uint64_t bytes, std::uint64_t* address,
                 ring::MemoryCategory category = ring::MemoryCategory::kAllocation) noexcept;
+// True for up to 1 MiB that Allocate gave and no allocation of the process had before: drivers
+// clear memory before a process gets it.
+bool IsCleared(std::uint64_t begin) noexcept;
 // Frees what Allocate gave; kInvalidValue for any other address. 0 succeeds.
 Status Free(std::uint64_t address) noexcept;
 

@@ -56,6 +56,34 @@ TEST_F(MemoryTest, SmallAllocationsShareAPieceAt512Bytes) {
   EXPECT_EQ(GetMemoryInfo(0).free, before);
 }
 
+TEST_F(MemoryTest, SmallMemoryIsClearedTheFirstTimeThatItIsHandedOut) {
+  std::uint64_t first;
+  std::uint64_t second;
+  std::uint64_t large;
+  ASSERT_EQ(Allocate(1, 600, &first), Status::kSuccess);
+  ASSERT_EQ(Allocate(1, 600, &second), Status::kSuccess);
+  ASSERT_EQ(Allocate(1, 2 * kMiB, &large), Status::kSuccess);
+  EXPECT_TRUE(IsCleared(first));
+  EXPECT_TRUE(IsCleared(second));
+  EXPECT_FALSE(IsCleared(large));
+
+  ASSERT_EQ(Free(first), Status::kSuccess);
+  ASSERT_EQ(Allocate(1, 300, &first), Status::kSuccess);
+  EXPECT_FALSE(IsCleared(first));
+
+  // What was part of something large.
+  const std::uint64_t was_large = large;
+  ASSERT_EQ(Free(large), Status::kSuccess);
+  std::uint64_t third;
+  ASSERT_EQ(Allocate(1, kMiB, &third), Status::kSuccess);
+  ASSERT_EQ(Allocate(1, kMiB, &large), Status::kSuccess);
+  EXPECT_EQ(large, was_large);
+  EXPECT_FALSE(IsCleared(large));
+  for (const std::uint64_t address : {first, second, third, large}) {
+    EXPECT_EQ(Free(address), Status::kSuccess);
+  }
+}
+
 TEST_F(MemoryTest, ARefusalIsReportedAndLeavesTheBookAlone) {
   const std::uint64_t before = GetMemoryInfo(0).free;
   std::uint64_t large = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <deque>
 #include <fstream>
 #include <iterator>
 #include <mutex>
@@ -11,9 +12,11 @@
 
 #include "services/base/hash.h"
 #include "services/cubin/image.h"
+#include "shim/compute/launch.h"
 #include "shim/gpu/device/device.h"
 #include "shim/gpu/memory/memory.h"
 #include "shim/gpu/module/occupancy.h"
+#include "shim/value/pending.h"
 
 namespace eidolon::shim::gpu {
 namespace {
@@ -214,7 +217,6 @@ Status Library::FindVariable(std::string_view name, int device, Variable* result
     if (!alive()) return Status::kInvalidHandle;
     const cubin::VariableRow* row = index().FindVariable(name);
     if (row == nullptr) return Status::kNotFound;
-    has_used_variables_.store(true, std::memory_order_relaxed);
     Variable& variable = variables_[{std::string(name), device}];
     if (variable.address == 0) {
       // Part of the module's memory on a real GPU, so it is booked with the context.
@@ -222,12 +224,39 @@ Status Library::FindVariable(std::string_view name, int device, Variable* result
           Allocate(device, row->bytes, &variable.address, ring::MemoryCategory::kContext);
       if (status != Status::kSuccess) return status;
       variable.bytes = row->bytes;
+      Show(name, device, variable);
     }
     *result = variable;
     return Status::kSuccess;
   } catch (...) {
     return Status::kOutOfMemory;
   }
+}
+
+// Requires: mutex_ is held.
+void Library::Show(std::string_view name, int device, const Variable& variable) {
+  // Launches that nobody has looked at yet name the lists of their time.
+  static constinit std::mutex keeping;
+  static auto* const kept = new std::deque<compute::ShownVariables>;
+  const compute::ShownVariable shown{std::string(name), variable.address, variable.bytes};
+  const compute::ShownVariables*& latest = shown_[device];
+  {
+    const std::lock_guard guard(keeping);
+    kept->push_back(latest == nullptr ? compute::ShownVariables{} : *latest);
+    kept->back().push_back(shown);
+    latest = &kept->back();
+  }
+  has_used_variables_.store(true, std::memory_order_release);
+  const ring::DeviceProperties& properties = PropertiesOf(device);
+  compute::ShowVariable(image_, {properties.compute_major, properties.compute_minor}, shown);
+  if (!compute::IsOn()) value::ProcessPending().PerformReady();
+}
+
+const compute::ShownVariables* Library::ShownOn(int device) noexcept {
+  if (!has_used_variables_.load(std::memory_order_acquire)) return nullptr;
+  const std::lock_guard guard(mutex_);
+  const auto found = shown_.find(device);
+  return found == shown_.end() ? nullptr : found->second;
 }
 
 void Library::Unload() noexcept {

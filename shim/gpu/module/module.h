@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "services/cubin/index.h"
+#include "shim/compute/machine_code.h"
 #include "shim/core/resource_observer.h"
 #include "shim/gpu/status.h"
 #include "shim/value/author.h"
@@ -90,10 +91,9 @@ class Library {
   std::vector<Kernel*> Kernels();
   const cubin::Index& index() const noexcept;
 
-  // True once somebody asked for the memory of a variable: it may hold anything from then on.
-  bool has_used_variables() const noexcept {
-    return has_used_variables_.load(std::memory_order_relaxed);
-  }
+  // The variables that somebody asked for the memory of on the device: null when there are none.
+  // Stays as it is, also after the library.
+  const compute::ShownVariables* ShownOn(int device) noexcept;
 
   // The code is gone: kernels become invalid handles and variables are freed.
   void Unload() noexcept;
@@ -103,6 +103,7 @@ class Library {
  private:
   Status LoadLocked();
   void TellObserver(core::ResourceEvent event) noexcept;
+  void Show(std::string_view name, int device, const Variable& variable);
   Kernel* MakeKernel(const cubin::FunctionRow& row);
 
   std::atomic<std::uint32_t> magic_{kMagic};
@@ -116,6 +117,7 @@ class Library {
   std::unique_ptr<cubin::LoadedIndex> loaded_index_;
   std::map<std::string_view, std::unique_ptr<Kernel>> kernels_;
   std::map<std::pair<std::string, int>, Variable> variables_;
+  std::map<int, const compute::ShownVariables*> shown_;  // By device.
 };
 
 // The object of a handle that the program holds; nullptr when it is none (any more).
