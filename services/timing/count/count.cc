@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -13,6 +14,7 @@
 
 #include "services/base/text.h"
 #include "services/interpret/run.h"
+#include "services/timing/count/growth.h"
 #include "services/timing/count/launch_memory.h"
 #include "services/timing/count/watch.h"
 
@@ -27,6 +29,7 @@ constexpr std::uint64_t kMostSpread = 24;
 // Mean and spread of so many blocks are looked at before more are run.
 constexpr std::uint64_t kFirstSpread = 6;
 constexpr double kAlike = 0.02;
+constexpr double kMuchLonger = 2;  // Than other blocks of the grid.
 
 // Calls visit(number of a, that of b) for every count of a block.
 template <typename Visit>
@@ -38,8 +41,8 @@ void EachNumber(BlockCounts& a, const BlockCounts& b, Visit&& visit) {
   for (const auto number :
        {&BlockCounts::group_matrix_operations, &BlockCounts::shared_wavefronts,
         &BlockCounts::line_requests, &BlockCounts::missed_lines, &BlockCounts::missed_sectors,
-        &BlockCounts::again_sectors, &BlockCounts::again_distance, &BlockCounts::engine_bytes,
-        &BlockCounts::atomics, &BlockCounts::colliding_atomics, &BlockCounts::barriers,
+        &BlockCounts::again_sectors, &BlockCounts::again_distance, &BlockCounts::first_sectors,
+        &BlockCounts::engine_bytes, &BlockCounts::atomics, &BlockCounts::colliding_atomics, &BlockCounts::barriers,
         &BlockCounts::clocks, &BlockCounts::far_clocks}) {
     visit(a.*number, b.*number);
   }
@@ -53,15 +56,17 @@ struct BlockRun {
   Stop stop = Stop::kNone;
 };
 
-void Add(BlockCounts& sum, const BlockCounts& more) {
-  EachNumber(sum, more, [](double& to, double number) { to += number; });
-}
-
-BlockCounts Mean(const std::vector<BlockRun>& runs) {
+// A mean of runs that count so much.
+BlockCounts Weighted(const std::vector<BlockRun>& runs, const std::vector<double>& weights) {
   BlockCounts sum;
-  for (const BlockRun& run : runs) Add(sum, run.counts);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const double weight = weights[i];
+    EachNumber(sum, runs[i].counts,
+               [weight](double& to, double number) { to += weight * number; });
+  }
+  // What falls along a side may come to less than nothing at its end.
   const auto count = static_cast<double>(runs.size());
-  EachNumber(sum, sum, [count](double& to, double) { to /= count; });
+  EachNumber(sum, sum, [count](double& to, double) { to = std::max(to, 0.0) / count; });
   return sum;
 }
 
@@ -107,11 +112,21 @@ class Sampler {
 
   base::Result<Counts> Count() {
     RunCorners();
-    RunSpread();
+    if (long_side_) {
+      RunShorter();
+    } else {
+      RunSpread();
+    }
     if (spread_.empty()) {
       return base::Fail(base::ErrorCode::kUnsupported,
                         base::StrCat("no block of '", launch_.name,
                                      "' could be run to its end: ", Reason(stop_)));
+    }
+    weights_.assign(spread_.size(), 1);
+    if (!FindGrowth() && !too_long_.empty()) {
+      return base::Fail(base::ErrorCode::kUnsupported,
+                        base::StrCat("some blocks of '", launch_.name,
+                                     "' are too long, and nothing tells by how much"));
     }
     RunNeighbours();
     return Sum();
@@ -120,6 +135,19 @@ class Sampler {
  private:
   std::uint64_t IndexOf(std::uint64_t x, std::uint64_t y, std::uint64_t z) const {
     return x + launch_.grid.x * (y + std::uint64_t{launch_.grid.y} * z);
+  }
+
+  std::uint64_t StepsOf(unsigned side) const {
+    return side == 0 ? launch_.grid.x : side == 1 ? launch_.grid.y : launch_.grid.z;
+  }
+
+  // Blocks in a row that lie at the same place of a side.
+  std::uint64_t PeriodOf(unsigned side) const {
+    return side == 0 ? 1 : side == 1 ? launch_.grid.x : IndexOf(0, 0, 1);
+  }
+
+  std::uint64_t PlaceOf(std::uint64_t block, unsigned side) const {
+    return block / PeriodOf(side) % StepsOf(side);
   }
 
   // Runs one block; false when it told nothing.
@@ -169,11 +197,81 @@ class Sampler {
     corners.insert(at_once_ - 1);
     for (const std::uint64_t block : corners) {
       if (steps_left_ == 0) return;
+      if (long_side_ && PlaceOf(block, *long_side_) == long_place_) continue;
       BlockRun run;
-      if (!RunBlock(block, content_, run)) continue;
-      corners_.push_back(std::move(run));
-      if (corners_.size() == 1) AskOfMemory(corners_.front());
+      const double limit = static_cast<double>(steps_left_ / 2);
+      if (RunBlock(block, content_, run)) {
+        corners_.push_back(std::move(run));
+        if (corners_.size() == 1) AskOfMemory(corners_.front());
+      } else if (stop_ == Stop::kLimit && limit > kMuchLonger * LongestRun()) {
+        too_long_.push_back(block);
+      }
+      if (!long_side_) FindLongSide();
     }
+  }
+
+  // Two corners with one side between them, of which one is too long, or so long that few such
+  // blocks can be run.
+  void FindLongSide() {
+    std::vector<std::uint64_t> longs = too_long_;
+    for (const BlockRun& run : corners_) {
+      if (run.counts.instructions() > static_cast<double>(steps_left_) / 8) {
+        longs.push_back(run.block);
+      }
+    }
+    for (const std::uint64_t block : longs) {
+      for (const BlockRun& run : corners_) {
+        if (kMuchLonger * run.counts.instructions() > LongestRun() && too_long_.empty()) continue;
+        std::vector<unsigned> sides;
+        for (unsigned side = 0; side < 3; ++side) {
+          if (PlaceOf(block, side) != PlaceOf(run.block, side)) sides.push_back(side);
+        }
+        if (sides.size() != 1) continue;
+        long_side_ = sides.front();
+        long_place_ = PlaceOf(block, sides.front());
+        return;
+      }
+    }
+  }
+
+  // Blocks from the side's other end on, each twice as far from it as the one before.
+  void RunShorter() {
+    const unsigned side = *long_side_;
+    const std::uint64_t steps = StepsOf(side);
+    for (std::uint64_t far = 1; far < steps; far *= 2) {
+      if (static_cast<double>(steps_left_) < 4 * LongestRun()) return;
+      const std::uint64_t spread = Spread(std::bit_width(far));
+      const std::uint64_t place = long_place_ > 0 ? far : steps - 1 - far;
+      const std::uint64_t block =
+          spread - PlaceOf(spread, side) * PeriodOf(side) + place * PeriodOf(side);
+      BlockRun run;
+      if (!RunBlock(block, content_, run)) return;
+      spread_.push_back(std::move(run));
+    }
+  }
+
+  // Where blocks have more to do along a side, means are those of its middle, whichever were run.
+  bool FindGrowth() {
+    if (blocks_ <= corners_.size()) return false;
+    std::vector<BlockRun> all = corners_;
+    std::ranges::copy(spread_, std::back_inserter(all));
+    for (unsigned side = 0; side < 3; ++side) {
+      std::vector<BlockWork> works;
+      for (const BlockRun& run : all) {
+        works.push_back({.place = static_cast<double>(PlaceOf(run.block, side)),
+                         .work = run.counts.instructions()});
+      }
+      const auto steps = static_cast<double>(StepsOf(side));
+      const auto growth = GrowthOf(works, steps, static_cast<double>(PeriodOf(side)));
+      if (!growth) continue;
+      growth_ = *growth;
+      spread_ = std::move(all);
+      weights_ = WeightsAt(works, (steps - 1) / 2);
+      longest_ = Weighted(spread_,
+                          WeightsAt(works, growth_.last > growth_.first ? steps - 1 : 0));
+      return true;
+    }
+    return false;
   }
 
   // Blocks that fall everywhere, whatever the grid's sides are: along each of these by multiples of
@@ -251,7 +349,7 @@ class Sampler {
     double once = 0;
     for (const auto& [use, bytes] : BytesOf(static_cast<double>(blocks_), blocks_)) once += bytes;
     const double asked =
-        Mean(spread_).missed_sectors * Accesses::kSectorBytes * static_cast<double>(blocks_);
+        Weighted(spread_, weights_).missed_sectors * Accesses::kSectorBytes * static_cast<double>(blocks_);
     if (once <= held_bytes_ || asked <= kShared * once) return;
     const auto each = static_cast<std::uint64_t>(spread_.front().counts.instructions()) + 1;
     const std::uint64_t most = std::min({kMostNeighbours, blocks_, steps_left_ / each / 2});
@@ -288,12 +386,12 @@ class Sampler {
     std::map<RegionUse, double> bytes;
     for (const auto& [use, all] : reach) {
       double each = 0;
-      for (const BlockRun& run : spread_) {
-        const auto found = run.regions.find(use);
-        if (found != run.regions.end()) each += found->second.sectors;
+      for (std::size_t i = 0; i < spread_.size(); ++i) {
+        const auto found = spread_[i].regions.find(use);
+        if (found != spread_[i].regions.end()) each += weights_[i] * found->second.sectors;
       }
       each /= static_cast<double>(spread_.size());
-      if (each == 0) each = all.sectors / blocks;  // Corners alone.
+      if (each <= 0) each = all.sectors / blocks;  // Corners alone.
       const double reached = static_cast<double>(all.most - all.least) + 1;
       bytes[use] = std::min(each * blocks, std::max(reached, all.sectors)) * Accesses::kSectorBytes;
     }
@@ -302,7 +400,10 @@ class Sampler {
 
   Counts Sum() const {
     Counts counts;
-    counts.block = Mean(spread_);
+    counts.block = Weighted(spread_, weights_);
+    counts.growth = growth_;
+    counts.longest_clocks = longest_.clocks;
+    counts.longest_far_clocks = longest_.far_clocks;
     counts.blocks = static_cast<double>(blocks_);
     counts.warps = std::ceil(static_cast<double>(launch_.block.Count()) / 32);
     counts.resident_blocks = resident_;
@@ -341,6 +442,13 @@ class Sampler {
   std::uint64_t at_once_ = 1;
   std::vector<BlockRun> corners_;
   std::vector<BlockRun> spread_;
+  std::vector<double> weights_;  // Of these in what stands for all blocks.
+  std::vector<std::uint64_t> too_long_;
+  // Along it blocks are too long, from one end to `long_place_`.
+  std::optional<unsigned> long_side_;
+  std::uint64_t long_place_ = 0;
+  Growth growth_;
+  BlockCounts longest_;  // Of the block at the side's end.
   std::optional<double> neighbour_bytes_;  // That one more block in a row brings.
   double first_bytes_ = 0;                 // Of the row's first half.
   Stop stop_ = Stop::kNone;                // Why the last block that ended early did.

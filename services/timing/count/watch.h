@@ -43,6 +43,7 @@ class CountWatch {
   struct WarpClock {
     double now = 0;
     double far = 0;  // Of which it waited for memory outside the multiprocessor.
+    double first_sectors = 0;  // That it asked for before it first waited for any.
     std::array<double, kScoreboards> free_at{};
     std::array<bool, kScoreboards> is_far{};
     double matrices_end = 0;       // Of matrix instructions that run beside the warp.
