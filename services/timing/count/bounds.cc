@@ -88,8 +88,7 @@ double MatrixSeconds(const BlockCounts& block, const gpu_model::GpuModel& gpu) {
   double seconds = 0;
   for (std::size_t i = 0; i < kMatrixTypes; ++i) {
     if (block.matrix_operations[i] == 0) continue;
-    seconds +=
-        block.matrix_operations[i] / MatrixRate(gpu, static_cast<MatrixType>(i), in_groups);
+    seconds += block.matrix_operations[i] / MatrixRate(gpu, static_cast<MatrixType>(i), in_groups);
   }
   return seconds;
 }

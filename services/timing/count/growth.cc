@@ -42,9 +42,7 @@ struct Busy {
   std::vector<double> rests;
   double now = 0;
   // When the next of them ends: all take turns.
-  double Next() const {
-    return now + std::ranges::min(rests) * static_cast<double>(rests.size());
-  }
+  double Next() const { return now + std::ranges::min(rests) * static_cast<double>(rests.size()); }
   // Until then.
   void Advance() {
     now = Next();
