@@ -117,21 +117,21 @@ class Sampler {
 
   base::Result<Counts> Count() {
     RunCorners();
-    if (long_side_) {
-      RunShorter();
-    } else {
+    if (long_side_) RunShorter();
+    const bool grows = FindGrowth();
+    if (!grows && !too_long_.empty() && !corners_.empty()) {
+      return base::Fail(base::ErrorCode::kUnsupported,
+                        base::StrCat("some blocks of '", launch_.name,
+                                     "' are too long, and nothing tells by how much"));
+    }
+    if (!grows) {
       RunSpread();
+      FindGrowth();
     }
     if (spread_.empty()) {
       return base::Fail(base::ErrorCode::kUnsupported,
                         base::StrCat("no block of '", launch_.name,
                                      "' could be run to its end: ", Reason(stop_)));
-    }
-    weights_.assign(spread_.size(), 1);
-    if (!FindGrowth() && !too_long_.empty()) {
-      return base::Fail(base::ErrorCode::kUnsupported,
-                        base::StrCat("some blocks of '", launch_.name,
-                                     "' are too long, and nothing tells by how much"));
     }
     RunNeighbours();
     return Sum();
@@ -223,7 +223,8 @@ class Sampler {
     const unsigned side = *long_side_;
     const std::uint64_t steps = places_.StepsOf(side);
     for (std::uint64_t far = 1; far < steps; far *= 2) {
-      if (static_cast<double>(steps_left_) < 4 * LongestRun()) return;
+      const double before = spread_.empty() ? 0 : spread_.back().counts.instructions();
+      if (static_cast<double>(steps_left_) < 4 * before) return;
       const std::uint64_t spread = Spread(std::bit_width(far));
       const std::uint64_t place = long_place_ > 0 ? far : steps - 1 - far;
       const std::uint64_t block = spread - places_.PlaceOf(spread, side) * places_.PeriodOf(side) +
@@ -236,6 +237,7 @@ class Sampler {
 
   // Where blocks have more to do along a side, means are those of its middle, whichever were run.
   bool FindGrowth() {
+    weights_.assign(spread_.size(), 1);
     if (blocks_ <= corners_.size()) return false;
     std::vector<BlockRun> all = corners_;
     std::ranges::copy(spread_, std::back_inserter(all));
@@ -272,6 +274,7 @@ class Sampler {
   }
 
   void RunSpread() {
+    spread_.clear();
     if (blocks_ <= corners_.size()) {
       spread_ = corners_;
       return;
