@@ -213,6 +213,7 @@ class Sampler {
         long_side_ = places_.SideBetween(block, shorter.block);
         if (!long_side_) continue;
         long_place_ = places_.PlaceOf(block, *long_side_);
+        short_work_ = shorter.counts.instructions();
         return;
       }
     }
@@ -232,6 +233,11 @@ class Sampler {
       BlockRun run;
       if (!RunBlock(block, content_, run)) return;
       spread_.push_back(std::move(run));
+      const double each = spread_.front().counts.instructions() - short_work_;
+      const double foretold = short_work_ + static_cast<double>(far) * each;
+      // Another law, or only the last block is shorter: nothing is learned from more of them.
+      constexpr double kClose = 0.1;
+      if (std::abs(spread_.back().counts.instructions() - foretold) > kClose * foretold) return;
     }
   }
 
@@ -461,6 +467,7 @@ class Sampler {
   // Along it blocks are too long, from one end to `long_place_`.
   std::optional<unsigned> long_side_;
   std::uint64_t long_place_ = 0;
+  double short_work_ = 0;  // Instructions of the block at the other end.
   Growth growth_;
   BlockCounts longest_;                    // Of the block at the side's end.
   std::optional<double> neighbour_bytes_;  // That one more block in a row brings.
