@@ -100,7 +100,7 @@ double BusiestBlocks(const Growth& growth, double blocks, double multiprocessors
     ++next;
   };
   std::vector<Busy> all(static_cast<std::size_t>(multiprocessors));
-  for (double turn = 0; turn < resident_blocks && next < blocks; ++turn) {
+  for (double i = 0; i < resident_blocks && next < blocks; ++i) {
     for (Busy& busy : all) take(busy);
   }
   using End = std::pair<double, std::size_t>;
