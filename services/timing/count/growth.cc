@@ -88,7 +88,9 @@ double BusiestBlocks(const Growth& growth, double blocks, double multiprocessors
   // The last ones decide; so many before them make no difference.
   constexpr double kMostBlocks = 8192;
   const double some = std::min(blocks, std::max(kMostBlocks, growth.steps));
-  if (some > 1e6 || multiprocessors > 1e4) return std::ceil(blocks / multiprocessors);
+  // More than any grid has: a damaged record.
+  constexpr double kMostSteps = 1e6, kAnyGrid = 1e15;
+  if (some > kMostSteps || blocks > kAnyGrid) return std::ceil(blocks / multiprocessors);
   double next = blocks - some;
   double work = 0;
   const auto take = [&](Busy& busy) {

@@ -46,6 +46,8 @@ TEST(GrowthTest, TheBusiestMultiprocessorEndsLaterWhereLongBlocksComeLast) {
   const double many = BusiestBlocks(rising, 3e6, 100, 2);
   EXPECT_GE(many, 3e4);
   EXPECT_LE(many, 3e4 + 3);
+  EXPECT_EQ(BusiestBlocks(rising, 1e18, 100, 2), 1e16);
+  EXPECT_EQ(BusiestBlocks({.first = 0, .last = 2, .steps = 1e9}, 1e12, 100, 2), 1e10);
 }
 
 }  // namespace
