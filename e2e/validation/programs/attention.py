@@ -1,5 +1,5 @@
-"""FlashAttention 2's forward pass in the shapes of the FlashAttention-3 paper: 16384 tokens of 2048 numbers, by head size, mask
-and length. Blocks of the longest sequences without a mask are too long to be counted and are left out."""
+"""FlashAttention 2 forward in the shapes of the FlashAttention-3 paper: 16384 tokens of 2048 numbers, by head size, mask and
+length. Blocks of the longest sequences without a mask are too long to be counted and are left out."""
 
 import torch
 import torch.nn.functional as F
