@@ -2,6 +2,8 @@
 (`eidolon up --count-all-kernels`). Operators of libraries are left out, because their calls choose no kernel here, and so
 are those whose kernels cannot be counted: a model has answered, to the same time as ever."""
 
+import csv
+
 LIBRARIES = ("cuBLAS", "CUTLASS", "cuDNN", "convolution")
 SAME = 0.001
 
@@ -35,3 +37,34 @@ def section(rows, modelled, commit):
         yield f"| {row['id']} | {row['kernels']} | {float(row['measured_us']):.1f} | {predicted:.1f} | {error:+.1%} |"
     yield "\nNot counted, because a block is too long: " + ", ".join(row["id"] for row, _, _ in refused) + ".\n"
     yield f"Run at commit {commit}."
+
+
+def attention_section(published, microseconds, gap, commit):
+    """Lines of the table of FlashAttention 2 beside the FlashAttention-3 paper's figure. `published`: text of
+    services/timing/model/data/attention_table.csv; `gap`: microseconds between launches, which the predictions hold."""
+    tokens, width = 16384, 2048
+    yield "\n## Published attention, models switched off\n"
+    yield (
+        "Written by the same command: FlashAttention 2's forward pass of 16384 tokens of 2048 numbers on H100, published as "
+        "TFLOP/s (FlashAttention-3 paper, arXiv 2407.08608). The paper's kernels are those of flash-attn, the counted ones "
+        "of PyTorch. No rule was chosen with these rows in sight. The longest sequences without a mask are too long to "
+        "count.\n"
+    )
+    rows, errors = [], []
+    for row in csv.DictReader(line for line in published.splitlines() if not line.startswith("#")):
+        size, causal, length = (int(row[key]) for key in ("head_size", "causal", "length"))
+        name = f"FA2 {size} {causal} {length}"
+        if row["implementation"] != "FA2" or name not in microseconds:
+            continue
+        measured = 4 * length * tokens * width / (2 if causal else 1) / float(row["tflops"]) / 1e6
+        found = microseconds[name] - gap
+        errors.append(found / measured - 1)
+        mask = "causal" if causal else "none"
+        rows.append(f"| {size} | {mask} | {length} | {measured:.1f} | {found:.1f} | {errors[-1]:+.1%} |")
+    yield (
+        f"{len(rows)} shapes: mean of the absolute errors {sum(map(abs, errors)) / len(errors):.1%}, bias "
+        f"{sum(errors) / len(errors):+.1%}, largest {max(map(abs, errors)):.1%}.\n"
+    )
+    yield "| head size | mask | length | published us | counted us | error |\n| --- | --- | --- | --- | --- | --- |"
+    yield from rows
+    yield f"\nRun at commit {commit}."

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "services/timing/count/growth.h"
 #include "services/timing/count/overlap.h"
 #include "services/timing/count/pipes.h"
 
@@ -46,15 +47,18 @@ constexpr double kTurnoverSeconds = 0.28e-6;
 // Blocks that a GPU starts in a clock, as in model/memory_model.cc.
 constexpr double kBlocksPerClock = 0.84;
 
-double MatrixRate(const gpu_model::GpuModel& gpu, MatrixType type) {
-  const std::string name(Name(type));
-  if (const auto found = gpu.sustained_flops.find(name); found != gpu.sustained_flops.end()) {
-    return found->second;
-  }
+// Operations a second of matrix instructions. Those of single warps get their share of the peak
+// where others are of groups; that is less than power limits.
+double MatrixRate(const gpu_model::GpuModel& gpu, MatrixType type, bool in_groups) {
   constexpr double kSustainedShare = 0.8;
-  const auto found = gpu.peak_flops.find(name);
-  return kSustainedShare *
-         (found != gpu.peak_flops.end() ? found->second : gpu.peak_flops.at("bf16"));
+  const std::string name(Name(type));
+  const auto peak = gpu.peak_flops.find(name);
+  const double most = peak != gpu.peak_flops.end() ? peak->second : gpu.peak_flops.at("bf16");
+  const auto found = gpu.sustained_flops.find(name);
+  const double sustained =
+      found != gpu.sustained_flops.end() ? found->second : kSustainedShare * most;
+  if (gpu.compute_major < 9 || in_groups) return sustained;
+  return std::min(sustained, kWarpMatrixShare * most);
 }
 
 // Blocks that the busiest multiprocessor runs, and how many generations of them.
@@ -70,6 +74,9 @@ Load LoadOf(const Counts& counts, const gpu_model::GpuModel& gpu) {
   const double rest = counts.blocks - full * at_once;
   Load load;
   load.blocks = full * counts.resident_blocks + std::ceil(rest / sms);
+  if (counts.growth.steps > 1) {
+    load.blocks = BusiestBlocks(counts.growth, counts.blocks, sms, counts.resident_blocks);
+  }
   load.generations = full + (rest > 0 ? 1 : 0);
   load.together = std::min(counts.resident_blocks, std::max(1.0, std::ceil(counts.blocks / sms)));
   return load;
@@ -78,11 +85,10 @@ Load LoadOf(const Counts& counts, const gpu_model::GpuModel& gpu) {
 // Of one block's matrix instructions, as if all multiprocessors worked on it.
 double MatrixSeconds(const BlockCounts& block, const gpu_model::GpuModel& gpu) {
   const bool in_groups = block.group_matrix_operations > 0;
-  const double share = gpu.compute_major >= 9 && !in_groups ? kWarpMatrixShare : 1;
   double seconds = 0;
   for (std::size_t i = 0; i < kMatrixTypes; ++i) {
     if (block.matrix_operations[i] == 0) continue;
-    seconds += block.matrix_operations[i] / (MatrixRate(gpu, static_cast<MatrixType>(i)) * share);
+    seconds += block.matrix_operations[i] / MatrixRate(gpu, static_cast<MatrixType>(i), in_groups);
   }
   return seconds;
 }
@@ -114,6 +120,14 @@ double ErrorOf(const Counts& counts) {
   return error;
 }
 
+// What blocks that start together wait for before and after their matrix instructions, generation
+// after generation.
+struct Beginnings {
+  double waits = 0;  // For the blocks before, and for the first answer of memory.
+  double alone = 0;  // Of these, what a block that is alone waits for.
+  double moves = 0;  // What they read first and write last, where nobody else asks L2 for anything.
+};
+
 // What the parts of a GPU need for a launch.
 struct Parts {
   double arithmetic = 0;  // The busiest of the pipes that warps wait for, and of the schedulers.
@@ -122,6 +136,7 @@ struct Parts {
   double far = 0;   // L2 and device memory.
   double latency = 0;
   double starts = 0;  // Of the grid's blocks, one after the other.
+  Beginnings beginnings;
 };
 
 // What the pipes of multiplications need. From 8.6 on half of the lanes for single precision
@@ -153,6 +168,22 @@ double Customers(const Counts& counts, const Load& load) {
   return std::max(1.0, std::round(load.together * apart));
 }
 
+// Blocks of matrix instructions that run at once do alike, and meanwhile nobody computes. What they
+// move shares L2 and device memory with the other multiprocessors, so that it takes as much longer
+// as these are busy: a server that all share at once (Kleinrock, "Queueing Systems", volume 2,
+// 1976). The time that is sought follows from itself.
+double WithBeginnings(double running, double far, const Beginnings& beginnings) {
+  constexpr int kSteps = 20;
+  constexpr double kMostBusy = 0.9;
+  const double least = running + beginnings.waits + beginnings.moves;
+  double seconds = least;
+  for (int i = 0; i < kSteps; ++i) {
+    const double busy = std::min(kMostBusy, far / seconds);
+    seconds = running + beginnings.waits + beginnings.moves / (1 - busy);
+  }
+  return seconds;
+}
+
 // What a multiprocessor executes overlaps with the memory behind it, by the warps of a block,
 // unless both are nearly as long. Blocks take turns at them. Those that follow are started
 // meanwhile. Matrix instructions take turns with the rest of their warps' work, and what they need
@@ -163,8 +194,9 @@ double Together(const Counts& counts, const Parts& parts, const Load& load) {
   constexpr double kMatrixPower = 4;
   const double own = std::max(parts.matrix + parts.arithmetic, parts.near);
   if (parts.matrix > 0) {
-    const std::array all = {own, parts.far, parts.latency};
-    return std::max(Overlapped(kMatrixPower, all), parts.starts);
+    const std::array all = {own, parts.far, parts.latency - parts.beginnings.alone};
+    return std::max(WithBeginnings(Overlapped(kMatrixPower, all), parts.far, parts.beginnings),
+                    parts.starts);
   }
   const double shared = Overlapped(kPower, std::array{own, parts.far});
   const double stores =
@@ -174,32 +206,42 @@ double Together(const Counts& counts, const Parts& parts, const Load& load) {
   return std::max(running, parts.starts);
 }
 
-// What waiting for memory for so many clocks lasts longer where L2 does not hold the launch's data,
-// by the part of it that device memory brings: a load of device memory takes 0.41 us on H200
-// (compute_grad_weight, model/memory_model.cc). Matrix instructions run meanwhile, unless all
-// blocks run at once.
-double LateSeconds(const Counts& counts, const gpu_model::GpuModel& gpu, double generations,
-                   double far_clocks) {
+// How much longer than [2] of docs/kernel_counts.md says a load takes where L2 does not hold the
+// launch's data, by the part of it that device memory brings: a load of device memory takes 0.41 us
+// on H200 (compute_grad_weight, model/memory_model.cc).
+double LateShare(const Counts& counts, const gpu_model::GpuModel& gpu) {
   constexpr double kFarLoadSeconds = 0.41e-6;
   const double bytes = counts.bytes_read + counts.bytes_written;
-  const bool is_held = bytes <= kHeldShare * static_cast<double>(gpu.l2_bytes);
-  if (is_held || (generations > 1 && MatrixOperations(counts) > 0)) return 0;
+  if (bytes <= kHeldShare * static_cast<double>(gpu.l2_bytes)) return 0;
   const double clock = static_cast<double>(gpu.boost_clock_hz);
   const double later = std::max(0.0, kFarLoadSeconds * clock / kDeviceMemoryLatency - 1);
   const double asked = counts.block.missed_sectors * kSectorBytes * counts.blocks;
-  return far_clocks / clock * later * std::min(1.0, bytes / std::max(asked, 1.0));
+  return later * std::min(1.0, bytes / std::max(asked, 1.0));
 }
 
 // What blocks wait for by themselves, one generation after the other: the last of them lasts as
-// long as its longest block.
+// long as its longest block. Matrix instructions run while their blocks wait, unless all of these
+// run at once.
 double LatencySeconds(const Counts& counts, const gpu_model::GpuModel& gpu, double generations) {
   const double clock = static_cast<double>(gpu.boost_clock_hz);
-  const auto of_block = [&](double clocks, double far_clocks) {
-    return clocks / clock + LateSeconds(counts, gpu, generations, far_clocks);
-  };
-  const double mean = of_block(counts.block.clocks, counts.block.far_clocks);
-  const double longest = of_block(counts.longest_clocks, counts.longest_far_clocks);
+  const bool hides = generations > 1 && MatrixOperations(counts) > 0;
+  const double later = hides ? 0 : LateShare(counts, gpu);
+  const double mean = (counts.block.clocks + later * counts.block.far_clocks) / clock;
+  const double longest = (counts.longest_clocks + later * counts.longest_far_clocks) / clock;
   return (generations - 1) * (mean + kTurnoverSeconds) + std::max(mean, longest);
+}
+
+Beginnings BeginningsOf(const Counts& counts, const gpu_model::GpuModel& gpu, const Load& load) {
+  const double clock = static_cast<double>(gpu.boost_clock_hz);
+  const double first = std::min(counts.block.far_clocks, kDeviceMemoryLatency) / clock;
+  const double later = load.generations > 1 ? LateShare(counts, gpu) : 0;
+  const double bytes = counts.block.first_sectors * kSectorBytes +
+                       counts.bytes_written / std::max(counts.blocks, 1.0);
+  Beginnings beginnings;
+  beginnings.alone = (load.generations - 1) * kTurnoverSeconds + load.generations * first;
+  beginnings.waits = beginnings.alone + load.generations * later * first;
+  beginnings.moves = load.blocks * bytes / (kFarCacheBytes * clock);
+  return beginnings;
 }
 
 // Lines a second that L2 looks up, for all multiprocessors.
@@ -263,6 +305,7 @@ CountedTime TimeOf(const Counts& counts, const gpu_model::GpuModel& gpu) {
           (static_cast<double>(gpu.memory_bytes_per_second) * gpu.attained_memory_share),
       parts.far);
   add("latency", LatencySeconds(counts, gpu, load.generations), parts.latency);
+  parts.beginnings = BeginningsOf(counts, gpu, load);
   add("starts of blocks", counts.blocks / (kBlocksPerClock * clock), parts.starts);
   std::ranges::sort(time.bounds,
                     [](const Bound& a, const Bound& b) { return a.seconds > b.seconds; });

@@ -152,5 +152,67 @@ TEST(BoundsTest, L2LooksUpLinesByItsSlices) {
   EXPECT_NEAR(Micros(counts, H200()) / 51.2, 1, 0.14);
 }
 
+// FlashAttention 2's forward pass of 128 queries a block, four warps, two blocks a multiprocessor.
+Counts Attention(double clocks, double matrix_operations, double bytes_read, double bytes_written) {
+  Counts counts;
+  counts.warps = 4;
+  counts.resident_blocks = 2;
+  counts.block.clocks = counts.longest_clocks = clocks;
+  counts.block.far_clocks = counts.longest_far_clocks = 472;
+  counts.block.matrix_operations[static_cast<std::size_t>(MatrixType::kBf16)] = matrix_operations;
+  counts.bytes_read = bytes_read;
+  counts.bytes_written = bytes_written;
+  return counts;
+}
+
+// Times below: e2e/measured/h100/attention.jsonl.gz, with a warm cache.
+
+TEST(BoundsTest, AttentionWaitsWhereItsBlocksBeginTogether) {
+  // 32 x 16 heads of 512 queries of 64 numbers: 133.0 us.
+  Counts counts = Attention(16'677, 16.78e6, 100.7e6, 34.6e6);
+  Issued(counts, Pipe::kFma) = 11'648;
+  Issued(counts, Pipe::kAlu) = 7416;
+  Issued(counts, Pipe::kTranscendental) = 2140;
+  Issued(counts, Pipe::kMemory) = 2316;
+  Issued(counts, Pipe::kTensor) = 4096;
+  Issued(counts, Pipe::kMultiply) = 568;
+  counts.block.shared_wavefronts = 6016;
+  counts.block.missed_lines = 1296;
+  counts.block.missed_sectors = 5136;
+  counts.block.first_sectors = 1024;
+  counts.blocks = 2048;
+  counts.bytes_at_once = 21.4e6;
+  counts.bytes_in_order = 135.8e6;
+  EXPECT_NEAR(Micros(counts) / 133.0, 1, 0.1);
+  // Without those waits it would take a tenth less.
+  counts.block.first_sectors = counts.bytes_written = 0;
+  counts.block.far_clocks = 0;
+  EXPECT_LT(Micros(counts) / 133.0, 0.95);
+}
+
+TEST(BoundsTest, CausalAttentionEndsWithItsLongestBlocks) {
+  // 32 x 32 heads of 512 queries of 128 numbers: 350.3 us.
+  Counts counts = Attention(19'189, 20.97e6, 402.7e6, 136.3e6);
+  Issued(counts, Pipe::kFma) = 9424;
+  Issued(counts, Pipe::kAlu) = 8920;
+  Issued(counts, Pipe::kTranscendental) = 1388;
+  Issued(counts, Pipe::kMemory) = 3197;
+  Issued(counts, Pipe::kTensor) = 5120;
+  Issued(counts, Pipe::kMultiply) = 1024;
+  counts.longest_clocks = 28'021;
+  counts.block.shared_wavefronts = 8448;
+  counts.block.missed_lines = 1808;
+  counts.block.missed_sectors = 7184;
+  counts.block.first_sectors = 1536;
+  counts.blocks = 4096;
+  counts.bytes_at_once = 42.6e6;
+  counts.bytes_in_order = 941.6e6;
+  counts.growth = {.first = 0.513, .last = 1.487, .steps = 4};
+  const double causal = Micros(counts);
+  EXPECT_NEAR(causal / 350.3, 1, 0.1);
+  counts.growth = {};
+  EXPECT_LT(Micros(counts), causal);
+}
+
 }  // namespace
 }  // namespace eidolon::timing::count

@@ -1,8 +1,11 @@
 #include "services/timing/count/count.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
+#include <iterator>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -13,7 +16,10 @@
 
 #include "services/base/text.h"
 #include "services/interpret/run.h"
+#include "services/timing/count/grid_places.h"
+#include "services/timing/count/growth.h"
 #include "services/timing/count/launch_memory.h"
+#include "services/timing/count/sharing.h"
 #include "services/timing/count/watch.h"
 
 namespace eidolon::timing::count {
@@ -27,6 +33,7 @@ constexpr std::uint64_t kMostSpread = 24;
 // Mean and spread of so many blocks are looked at before more are run.
 constexpr std::uint64_t kFirstSpread = 6;
 constexpr double kAlike = 0.02;
+constexpr double kMuchLonger = 2;  // Than other blocks of the grid.
 
 // Calls visit(number of a, that of b) for every count of a block.
 template <typename Visit>
@@ -38,9 +45,9 @@ void EachNumber(BlockCounts& a, const BlockCounts& b, Visit&& visit) {
   for (const auto number :
        {&BlockCounts::group_matrix_operations, &BlockCounts::shared_wavefronts,
         &BlockCounts::line_requests, &BlockCounts::missed_lines, &BlockCounts::missed_sectors,
-        &BlockCounts::again_sectors, &BlockCounts::again_distance, &BlockCounts::engine_bytes,
-        &BlockCounts::atomics, &BlockCounts::colliding_atomics, &BlockCounts::barriers,
-        &BlockCounts::clocks, &BlockCounts::far_clocks}) {
+        &BlockCounts::again_sectors, &BlockCounts::again_distance, &BlockCounts::first_sectors,
+        &BlockCounts::engine_bytes, &BlockCounts::atomics, &BlockCounts::colliding_atomics,
+        &BlockCounts::barriers, &BlockCounts::clocks, &BlockCounts::far_clocks}) {
     visit(a.*number, b.*number);
   }
 }
@@ -53,15 +60,16 @@ struct BlockRun {
   Stop stop = Stop::kNone;
 };
 
-void Add(BlockCounts& sum, const BlockCounts& more) {
-  EachNumber(sum, more, [](double& to, double number) { to += number; });
-}
-
-BlockCounts Mean(const std::vector<BlockRun>& runs) {
+// A mean of runs that count so much.
+BlockCounts Weighted(const std::vector<BlockRun>& runs, const std::vector<double>& weights) {
   BlockCounts sum;
-  for (const BlockRun& run : runs) Add(sum, run.counts);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const double weight = weights[i];
+    EachNumber(sum, runs[i].counts, [weight](double& to, double number) { to += weight * number; });
+  }
+  // What falls along a side may come to less than nothing at its end.
   const auto count = static_cast<double>(runs.size());
-  EachNumber(sum, sum, [count](double& to, double) { to /= count; });
+  EachNumber(sum, sum, [count](double& to, double) { to = std::max(to, 0.0) / count; });
   return sum;
 }
 
@@ -96,6 +104,8 @@ class Sampler {
   Sampler(const KernelCode& code, const kernel::KernelLaunch& launch,
           const gpu_model::GpuModel& gpu, const CountLimits& limits)
       : launch_(launch),
+        places_({std::max(1u, launch.grid.x), std::max(1u, launch.grid.y),
+                 std::max(1u, launch.grid.z)}),
         parameters_(WithAddresses(launch.parameters)),
         resident_(ResidentBlocks(launch, gpu)),
         watch_(code.program, CachedBytes(launch, gpu, resident_)),
@@ -107,7 +117,17 @@ class Sampler {
 
   base::Result<Counts> Count() {
     RunCorners();
-    RunSpread();
+    if (long_side_) RunShorter();
+    const bool grows = FindGrowth();
+    if (!grows && !too_long_.empty() && !corners_.empty()) {
+      return base::Fail(base::ErrorCode::kUnsupported,
+                        base::StrCat("some blocks of '", launch_.name,
+                                     "' are too long, and nothing tells by how much"));
+    }
+    if (!grows) {
+      RunSpread();
+      FindGrowth();
+    }
     if (spread_.empty()) {
       return base::Fail(base::ErrorCode::kUnsupported,
                         base::StrCat("no block of '", launch_.name,
@@ -118,10 +138,6 @@ class Sampler {
   }
 
  private:
-  std::uint64_t IndexOf(std::uint64_t x, std::uint64_t y, std::uint64_t z) const {
-    return x + launch_.grid.x * (y + std::uint64_t{launch_.grid.y} * z);
-  }
-
   // Runs one block; false when it told nothing.
   bool RunBlock(std::uint64_t block, std::byte content, BlockRun& run,
                 SectorSet* together = nullptr) {
@@ -163,17 +179,90 @@ class Sampler {
     const auto& grid = launch_.grid;
     std::set<std::uint64_t> corners;
     for (unsigned corner = 0; corner < 8; ++corner) {
-      corners.insert(IndexOf((corner & 1) != 0 ? grid.x - 1 : 0, (corner & 2) != 0 ? grid.y - 1 : 0,
-                             (corner & 4) != 0 ? grid.z - 1 : 0));
+      corners.insert(places_.IndexOf((corner & 1) != 0 ? grid.x - 1 : 0,
+                                     (corner & 2) != 0 ? grid.y - 1 : 0,
+                                     (corner & 4) != 0 ? grid.z - 1 : 0));
     }
     corners.insert(at_once_ - 1);
     for (const std::uint64_t block : corners) {
       if (steps_left_ == 0) return;
+      if (long_side_ && places_.PlaceOf(block, *long_side_) == long_place_) continue;
       BlockRun run;
-      if (!RunBlock(block, content_, run)) continue;
-      corners_.push_back(std::move(run));
-      if (corners_.size() == 1) AskOfMemory(corners_.front());
+      const double limit = static_cast<double>(steps_left_ / 2);
+      if (RunBlock(block, content_, run)) {
+        corners_.push_back(std::move(run));
+        if (corners_.size() == 1) AskOfMemory(corners_.front());
+      } else if (stop_ == Stop::kLimit && limit > kMuchLonger * LongestRun()) {
+        too_long_.push_back(block);
+      }
+      if (!long_side_) FindLongSide();
     }
+  }
+
+  // Two corners with one side between them, of which one is too long, or so long that few such
+  // blocks can be run.
+  void FindLongSide() {
+    const double few = static_cast<double>(steps_left_) / 8;
+    for (const BlockRun& shorter : corners_) {
+      const double least = std::max(few, kMuchLonger * shorter.counts.instructions());
+      std::vector<std::uint64_t> longer = too_long_;
+      for (const BlockRun& run : corners_) {
+        if (run.counts.instructions() > least) longer.push_back(run.block);
+      }
+      for (const std::uint64_t block : longer) {
+        long_side_ = places_.SideBetween(block, shorter.block);
+        if (!long_side_) continue;
+        long_place_ = places_.PlaceOf(block, *long_side_);
+        short_work_ = shorter.counts.instructions();
+        return;
+      }
+    }
+  }
+
+  // Blocks from the side's other end on, each twice as far from it as the one before.
+  void RunShorter() {
+    const unsigned side = *long_side_;
+    const std::uint64_t steps = places_.StepsOf(side);
+    for (std::uint64_t far = 1; far < steps; far *= 2) {
+      const double before = spread_.empty() ? 0 : spread_.back().counts.instructions();
+      if (static_cast<double>(steps_left_) < 4 * before) return;
+      const std::uint64_t spread = Spread(std::bit_width(far));
+      const std::uint64_t place = long_place_ > 0 ? far : steps - 1 - far;
+      const std::uint64_t block = spread - places_.PlaceOf(spread, side) * places_.PeriodOf(side) +
+                                  place * places_.PeriodOf(side);
+      BlockRun run;
+      if (!RunBlock(block, content_, run)) return;
+      spread_.push_back(std::move(run));
+      const double each = spread_.front().counts.instructions() - short_work_;
+      const double foretold = short_work_ + static_cast<double>(far) * each;
+      // Another law, or only the last block is shorter: nothing is learned from more of them.
+      constexpr double kClose = 0.1;
+      if (std::abs(spread_.back().counts.instructions() - foretold) > kClose * foretold) return;
+    }
+  }
+
+  // Where blocks have more to do along a side, means are those of its middle, whichever were run.
+  bool FindGrowth() {
+    weights_.assign(spread_.size(), 1);
+    if (blocks_ <= corners_.size()) return false;
+    std::vector<BlockRun> all = corners_;
+    std::ranges::copy(spread_, std::back_inserter(all));
+    for (unsigned side = 0; side < 3; ++side) {
+      std::vector<BlockWork> works;
+      for (const BlockRun& run : all) {
+        works.push_back({.place = static_cast<double>(places_.PlaceOf(run.block, side)),
+                         .work = run.counts.instructions()});
+      }
+      const auto steps = static_cast<double>(places_.StepsOf(side));
+      const auto growth = GrowthOf(works, steps, static_cast<double>(places_.PeriodOf(side)));
+      if (!growth) continue;
+      growth_ = *growth;
+      spread_ = std::move(all);
+      weights_ = WeightsAt(works, (steps - 1) / 2);
+      longest_ = Weighted(spread_, WeightsAt(works, growth_.last > growth_.first ? steps - 1 : 0));
+      return true;
+    }
+    return false;
   }
 
   // Blocks that fall everywhere, whatever the grid's sides are: along each of these by multiples of
@@ -186,11 +275,12 @@ class Sampler {
       return std::min(side - 1, static_cast<std::uint64_t>(share * static_cast<double>(side)));
     };
     const auto& grid = launch_.grid;
-    return IndexOf(along(0.6180339887498949, grid.x), along(0.7548776662466927, grid.y),
-                   along(0.8191725133961645, grid.z));
+    return places_.IndexOf(along(0.6180339887498949, grid.x), along(0.7548776662466927, grid.y),
+                           along(0.8191725133961645, grid.z));
   }
 
   void RunSpread() {
+    spread_.clear();
     if (blocks_ <= corners_.size()) {
       spread_ = corners_;
       return;
@@ -250,8 +340,8 @@ class Sampler {
     constexpr double kShared = 1.1;
     double once = 0;
     for (const auto& [use, bytes] : BytesOf(static_cast<double>(blocks_), blocks_)) once += bytes;
-    const double asked =
-        Mean(spread_).missed_sectors * Accesses::kSectorBytes * static_cast<double>(blocks_);
+    const double asked = Weighted(spread_, weights_).missed_sectors * Accesses::kSectorBytes *
+                         static_cast<double>(blocks_);
     if (once <= held_bytes_ || asked <= kShared * once) return;
     const auto each = static_cast<std::uint64_t>(spread_.front().counts.instructions()) + 1;
     const std::uint64_t most = std::min({kMostNeighbours, blocks_, steps_left_ / each / 2});
@@ -268,6 +358,32 @@ class Sampler {
     const auto all = static_cast<double>(together.size());
     neighbour_bytes_ = (all - half) / static_cast<double>(count / 2) * Accesses::kSectorBytes;
     first_bytes_ = half * Accesses::kSectorBytes;
+  }
+
+  // Of so many blocks in a row, sectors of a region at most, where blocks along a side touch the
+  // same ones: corners at both ends of the side tell.
+  double SharedSectors(const RegionUse& use, double blocks) const {
+    std::array<bool, 3> shared{}, apart{};
+    double most = 0;
+    for (const BlockRun& one : corners_) {
+      const auto touched = one.regions.find(use);
+      if (touched == one.regions.end()) continue;
+      most = std::max(most, touched->second.sectors);
+      for (const BlockRun& other : corners_) {
+        const auto there = other.regions.find(use);
+        const auto side = places_.SideBetween(one.block, other.block);
+        if (!side || there == other.regions.end()) continue;
+        const bool is_same = TouchTheSame(touched->second, there->second);
+        (is_same ? shared : apart)[*side] = true;
+      }
+    }
+    std::array<double, 3> sides{};
+    for (unsigned side = 0; side < 3; ++side) {
+      sides[side] = static_cast<double>(places_.StepsOf(side));
+      shared[side] = shared[side] && !apart[side];
+    }
+    if (std::ranges::count(shared, true) == 0) return std::numeric_limits<double>::infinity();
+    return most * DifferentBlocks(blocks, sides, shared);
   }
 
   // Bytes of device memory that so many blocks touch: as many as each of them does, or less where
@@ -288,21 +404,25 @@ class Sampler {
     std::map<RegionUse, double> bytes;
     for (const auto& [use, all] : reach) {
       double each = 0;
-      for (const BlockRun& run : spread_) {
-        const auto found = run.regions.find(use);
-        if (found != run.regions.end()) each += found->second.sectors;
+      for (std::size_t i = 0; i < spread_.size(); ++i) {
+        const auto found = spread_[i].regions.find(use);
+        if (found != spread_[i].regions.end()) each += weights_[i] * found->second.sectors;
       }
       each /= static_cast<double>(spread_.size());
-      if (each == 0) each = all.sectors / blocks;  // Corners alone.
+      if (each <= 0) each = all.sectors / blocks;  // Corners alone.
       const double reached = static_cast<double>(all.most - all.least) + 1;
-      bytes[use] = std::min(each * blocks, std::max(reached, all.sectors)) * Accesses::kSectorBytes;
+      const double asked = std::min(each * blocks, SharedSectors(use, blocks));
+      bytes[use] = std::min(asked, std::max(reached, all.sectors)) * Accesses::kSectorBytes;
     }
     return bytes;
   }
 
   Counts Sum() const {
     Counts counts;
-    counts.block = Mean(spread_);
+    counts.block = Weighted(spread_, weights_);
+    counts.growth = growth_;
+    counts.longest_clocks = longest_.clocks;
+    counts.longest_far_clocks = longest_.far_clocks;
     counts.blocks = static_cast<double>(blocks_);
     counts.warps = std::ceil(static_cast<double>(launch_.block.Count()) / 32);
     counts.resident_blocks = resident_;
@@ -331,6 +451,7 @@ class Sampler {
   }
 
   const kernel::KernelLaunch& launch_;
+  const GridPlaces places_;
   const std::string parameters_;
   const double resident_;
   CountWatch watch_;
@@ -341,6 +462,14 @@ class Sampler {
   std::uint64_t at_once_ = 1;
   std::vector<BlockRun> corners_;
   std::vector<BlockRun> spread_;
+  std::vector<double> weights_;  // Of these in what stands for all blocks.
+  std::vector<std::uint64_t> too_long_;
+  // Along it blocks are too long, from one end to `long_place_`.
+  std::optional<unsigned> long_side_;
+  std::uint64_t long_place_ = 0;
+  double short_work_ = 0;  // Instructions of the block at the other end.
+  Growth growth_;
+  BlockCounts longest_;                    // Of the block at the side's end.
   std::optional<double> neighbour_bytes_;  // That one more block in a row brings.
   double first_bytes_ = 0;                 // Of the row's first half.
   Stop stop_ = Stop::kNone;                // Why the last block that ended early did.

@@ -231,6 +231,54 @@ TEST(CountTest, SaysWhenMemoryDecides) {
   EXPECT_GT(TimeOf(*counts, H100()).relative_error, 0.25);
 }
 
+// "grows": the block at place x reads `each` x (x + 1) rows of 128 bytes.
+base::Result<Counts> CountGrowing(std::uint32_t blocks, std::uint32_t each) {
+  const auto code = ReadKernelCode(TestFile("grows.cubin"), "grows");
+  if (!code) return std::unexpected(code.error());
+  kernel::KernelLaunch launch;
+  launch.name = "grows";
+  launch.grid = {blocks, 4, 1};
+  launch.block = {32, 1, 1};
+  launch.registers = 16;
+  launch.parameters.resize(12);
+  std::memcpy(launch.parameters.data(), &workload::kPointerTag, 8);
+  std::memcpy(launch.parameters.data() + 8, &each, 4);
+  return CountLaunch(*code, launch, H100(), {});
+}
+
+TEST(CountTest, BlocksThatGrowAlongASideCountAsItsMiddle) {
+  const auto counts = CountGrowing(101, 20);
+  ASSERT_TRUE(counts.has_value()) << counts.error().message;
+  // 51 x 20 loads in the mean, and a store; the last block loads 101 x 20.
+  EXPECT_NEAR(counts->block.missed_lines, 1021, 1);
+  EXPECT_EQ(counts->growth.steps, 101);
+  EXPECT_NEAR(counts->growth.last / counts->growth.first, 101, 10);
+  EXPECT_NEAR(counts->longest_clocks / counts->block.clocks, 101.0 / 51, 0.02);
+}
+
+TEST(CountTest, BlocksThatAreTooLongFollowFromShorterOnes) {
+  // Three million instructions in the last block, twice the limit.
+  const auto counts = CountGrowing(1001, 500);
+  ASSERT_TRUE(counts.has_value()) << counts.error().message;
+  EXPECT_NEAR(counts->block.missed_lines / (501 * 500 + 1), 1, 0.01);
+  EXPECT_LT(counts->sampled_blocks, 20);
+}
+
+TEST(CountTest, BlocksThatGrowAlongASideTakeTheBusiestMultiprocessorsTime) {
+  Counts even;
+  even.blocks = 4.0 * H100().multiprocessors;
+  even.warps = 4;
+  even.resident_blocks = 1;
+  even.block.issued[static_cast<std::size_t>(Pipe::kAlu)] = 1e6;
+  Counts uneven = even;
+  uneven.growth = {.first = 0, .last = 2, .steps = 4};
+  // Each row of four blocks has 0, 2/3, 4/3 and 2 to do, in this order: at the end 2 begins where
+  // others are about to have nothing left.
+  const double ratio = TimeOf(uneven, H100()).seconds / TimeOf(even, H100()).seconds;
+  EXPECT_GT(ratio, 1.1);
+  EXPECT_LT(ratio, 1.5);
+}
+
 TEST(CountTest, RefusesBlocksThatAreTooLong) {
   const auto code = ReadKernelCode(SampleCode(), "scale");
   const auto counts = CountLaunch(*code, Scale(1 << 20), H100(), {.warp_steps = 10});

@@ -48,6 +48,7 @@ struct BlockCounts {
   double missed_sectors = 0;     // Pieces of 32 bytes of these.
   double again_sectors = 0;      // Of these, read before by the same block,
   double again_distance = 0;     // and the missed sectors between, of all of them together.
+  double first_sectors = 0;      // That its warps ask for before they first wait for any.
   double engine_bytes = 0;       // That the copy engine (TMA) brings.
   double atomics = 0;            // Lanes.
   double colliding_atomics = 0;  // Of these in device memory, lanes that meet another's word.
@@ -63,6 +64,14 @@ struct BlockCounts {
   }
 };
 
+// Work that grows evenly along a side of the grid.
+struct Growth {
+  double first = 1;   // Work of the block where the side begins, of the mean's,
+  double last = 1;    // and where it ends.
+  double steps = 1;   // Blocks of the side. 1: all are alike.
+  double period = 1;  // Blocks in a row that lie at the same place of it.
+};
+
 struct Counts {
   BlockCounts block;
   double blocks = 0;           // Of the grid.
@@ -76,6 +85,7 @@ struct Counts {
   // Of the block that takes the longest by itself, as BlockCounts has the mean's.
   double longest_clocks = 0;
   double longest_far_clocks = 0;
+  Growth growth;
   double sampled_blocks = 0;
   double passed_over = 0;          // Share of instructions that were counted, not run.
   bool depends_on_memory = false;  // Other content of memory led to other counts.

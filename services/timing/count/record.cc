@@ -17,7 +17,7 @@ using base::Fail;
 using base::StrCat;
 
 // Counts changes of what is counted: records of other versions are counted again.
-constexpr std::string_view kFirstLine = "eidolon kernel counts 6";
+constexpr std::string_view kFirstLine = "eidolon kernel counts 7";
 constexpr std::size_t kMostBytes = 256 << 10;
 
 // Every number of a record by name; a reference into it.
@@ -35,6 +35,7 @@ void EachNumber(R& record, Visit&& visit) {
   visit("missed_sectors", block.missed_sectors);
   visit("again_sectors", block.again_sectors);
   visit("again_distance", block.again_distance);
+  visit("first_sectors", block.first_sectors);
   visit("engine_bytes", block.engine_bytes);
   visit("atomics", block.atomics);
   visit("colliding_atomics", block.colliding_atomics);
@@ -50,6 +51,10 @@ void EachNumber(R& record, Visit&& visit) {
   visit("bytes_in_order", record.counts.bytes_in_order);
   visit("longest_clocks", record.counts.longest_clocks);
   visit("longest_far_clocks", record.counts.longest_far_clocks);
+  visit("growth_first", record.counts.growth.first);
+  visit("growth_last", record.counts.growth.last);
+  visit("growth_steps", record.counts.growth.steps);
+  visit("growth_period", record.counts.growth.period);
   visit("sampled_blocks", record.counts.sampled_blocks);
   visit("passed_over", record.counts.passed_over);
 }

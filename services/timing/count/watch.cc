@@ -60,6 +60,7 @@ void CountWatch::BeginBlock(std::map<RegionUse, RegionTouched>* regions, SectorS
 BlockCounts CountWatch::EndBlock() {
   const WarpClock* longest = nullptr;
   for (const WarpClock& clock : clocks_) {
+    counts_.first_sectors += clock.first_sectors;
     if (longest == nullptr || clock.now > longest->now) longest = &clock;
   }
   if (longest != nullptr) {
@@ -146,8 +147,10 @@ void CountWatch::Issue(Warp& warp, std::size_t number, std::uint32_t lanes) {
   if (fixed.passed_over) ++passed_over_;
   double latency = kArithmeticLatency;
   if (lanes != 0) {
+    const double before = counts_.missed_sectors;
     if (fixed.accesses) latency = accesses_.Count(warp, step, lanes, counts_);
     if (fixed.announces_bytes) CountEngineCopy(warp, step, lanes);
+    if (clock.far == 0) clock.first_sectors += counts_.missed_sectors - before;
     counts_.matrix_operations[static_cast<std::size_t>(fixed.matrix_type)] +=
         fixed.matrix_operations;
     if (step.form == nullptr) counts_.group_matrix_operations += fixed.matrix_operations;

@@ -42,7 +42,8 @@ class CountWatch {
   static constexpr unsigned kScoreboards = 6;
   struct WarpClock {
     double now = 0;
-    double far = 0;  // Of which it waited for memory outside the multiprocessor.
+    double far = 0;            // Of which it waited for memory outside the multiprocessor.
+    double first_sectors = 0;  // That it asked for before it first waited for any.
     std::array<double, kScoreboards> free_at{};
     std::array<bool, kScoreboards> is_far{};
     double matrices_end = 0;       // Of matrix instructions that run beside the warp.
