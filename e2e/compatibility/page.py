@@ -27,7 +27,7 @@ WITHOUT_A_ROW = """## Without a row
   follow from a router over 131,072 pairs of token and expert, which is not computed, and are read as 0. Such programs
   need a job file with `values.expertRouting`. With torchao 0.18 beside it it stops before, inside torchao, whose kernels
   this version of Triton refuses.
-- torch.compile with `max-autotune` runs; on two cores it compiles for longer than a row may take.
+- torch.compile with `max-autotune` was still tuning when its job was ended after 280 s on two cores: it was not seen to run.
 """
 
 COLUMNS = (
