@@ -47,8 +47,8 @@ def attention_section(published, microseconds, gap, commit):
     yield (
         "Written by the same command: FlashAttention 2's forward pass of 16384 tokens of 2048 numbers on H100, published as "
         "TFLOP/s (FlashAttention-3 paper, arXiv 2407.08608). The paper's kernels are those of flash-attn, the counted ones "
-        "of PyTorch. No rule was chosen with these rows in sight, but GPU, kernel and most shapes are those of the recordings "
-        "that were. The longest sequences without a mask are too long to count.\n"
+        "of PyTorch. No rule was chosen with these rows in sight, but GPU, kernel and most shapes are those of the "
+        "recordings that were. The longest sequences without a mask are too long to count.\n"
     )
     rows, errors = [], []
     for row in csv.DictReader(line for line in published.splitlines() if not line.startswith("#")):
