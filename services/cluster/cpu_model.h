@@ -19,7 +19,8 @@ struct CpuModel {
 
 // What a document says instead of a name where it is not known which processor servers have.
 inline constexpr std::string_view kUnknownCpu = "unknown";
-// One deviation of the speed of a host of which only the GPU is known.
+// One deviation of the speed of a host of which only the GPU is known: that of the logarithms of
+// what three measured hosts reached of their processors' speed (docs/host_time.md).
 inline constexpr double kUnknownCpuError = 0.33;
 
 // Null for a name that is not known.

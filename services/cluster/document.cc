@@ -65,7 +65,10 @@ void ReadCpu(Fields& server, ClusterSpec& spec) {
     std::vector<std::string> names = CpuModelNames();
     names.emplace_back(kUnknownCpu);
     const std::string chosen = cpu->Choice("model", names, spec.cpu);
-    if (!chosen.empty()) spec.cpu = chosen, spec.cpu_is_unknown = chosen == kUnknownCpu;
+    if (!chosen.empty()) {
+      spec.cpu = chosen;
+      spec.cpu_is_unknown = chosen == kUnknownCpu;
+    }
   }
   if (spec.cpu_is_unknown) spec.cpu = UsualCpuOf(spec.gpu);
   if (!cpu) return;
