@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "services/base/hex.h"
+#include "services/base/replace_file.h"
 #include "services/base/text.h"
 #include "services/cubin/cubin.h"
 #include "services/cubin/ptx.h"
@@ -35,14 +36,6 @@ base::Result<std::vector<std::byte>> IndexCode(Bytes code, bool is_ptx, Target t
   if (target.architecture != 0) parsed->target = target;  // The container knows the suffix.
   const base::Digest content = base::Hash128(code.data(), code.size());
   return BuildIndex(*parsed, content);
-}
-
-void WriteAll(int file, Bytes bytes, bool& good) {
-  while (good && !bytes.empty()) {
-    const ssize_t written = write(file, bytes.data(), bytes.size());
-    good = written > 0;
-    if (good) bytes = bytes.subspan(static_cast<std::size_t>(written));
-  }
 }
 
 base::Result<FatEntry> ChooseEntry(const FoundImage& image, Capability device) {
@@ -102,7 +95,8 @@ LoadedIndex::~LoadedIndex() {
 }
 
 std::string IndexCache::PathFor(base::Digest key) const {
-  return StrCat(folder_, "/", base::Hex(key), ".cubin-index");
+  const base::Digest name{key.high ^ build_.high, key.low ^ build_.low};
+  return StrCat(folder_, "/", base::Hex(name), ".cubin-index");
 }
 
 std::unique_ptr<LoadedIndex> IndexCache::Find(base::Digest key) const {
@@ -131,14 +125,7 @@ std::unique_ptr<LoadedIndex> IndexCache::Find(base::Digest key) const {
 
 // Failing to keep an index costs the next process a millisecond: not worth an error.
 void IndexCache::Store(base::Digest key, Bytes block) const {
-  const std::string path = PathFor(key);
-  std::string temporary = path + ".XXXXXX";
-  const int file = mkostemp(temporary.data(), O_CLOEXEC);
-  if (file < 0) return;
-  bool good = true;
-  WriteAll(file, block, good);
-  good = close(file) == 0 && good;
-  if (!good || rename(temporary.c_str(), path.c_str()) != 0) unlink(temporary.c_str());
+  base::ReplaceFile(PathFor(key), block);
 }
 
 base::Result<std::unique_ptr<LoadedIndex>> IndexCache::Load(const FoundImage& image,

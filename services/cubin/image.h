@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "services/base/error.h"
+#include "services/base/hash.h"
 #include "services/cubin/fat_binary.h"
 #include "services/cubin/index.h"
 #include "services/cubin/target.h"
@@ -52,8 +53,10 @@ class LoadedIndex {
 // are replaced.
 class IndexCache {
  public:
-  // An empty folder name: nothing is kept.
-  explicit IndexCache(std::string folder) : folder_(std::move(folder)) {}
+  // An empty folder name: nothing is kept. `build`: of the program, where the folder outlives it;
+  // another build may read the same code otherwise.
+  explicit IndexCache(std::string folder, base::Digest build = {})
+      : folder_(std::move(folder)), build_(build) {}
 
   // The index of what `device` would load from the image. kNotFound when nothing in it runs there.
   base::Result<std::unique_ptr<LoadedIndex>> Load(const FoundImage& image, Capability device) const;
@@ -64,6 +67,7 @@ class IndexCache {
   void Store(base::Digest key, Bytes block) const;
 
   std::string folder_;
+  base::Digest build_;
 };
 
 }  // namespace eidolon::cubin

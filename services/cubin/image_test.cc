@@ -69,6 +69,16 @@ TEST_F(ImageTest, TheSecondProcessReadsTheIndexFromTheFolder) {
   EXPECT_EQ((*second)->index().FindFunction("tile")->static_shared_bytes, 4096u);
 }
 
+TEST_F(ImageTest, AnotherBuildMakesAnIndexOfItsOwn) {
+  ASSERT_TRUE(IndexCache(folder_, {1, 2}).Load(*FindImage(fat_.data()), {9, 0}));
+  const auto other = IndexCache(folder_, {3, 4}).Load(*FindImage(fat_.data()), {9, 0});
+  const auto same = IndexCache(folder_, {1, 2}).Load(*FindImage(fat_.data()), {9, 0});
+  ASSERT_TRUE(other && same);
+
+  EXPECT_FALSE((*other)->from_cache());
+  EXPECT_TRUE((*same)->from_cache());
+}
+
 TEST_F(ImageTest, ReplacesADamagedIndex) {
   const IndexCache cache(folder_);
   ASSERT_TRUE(cache.Load(*FindImage(ptx_.c_str()), {9, 0}));

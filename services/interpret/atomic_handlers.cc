@@ -68,6 +68,14 @@ std::uint64_t ReadRegister(Warp& warp, unsigned at, const Word& word, unsigned l
   return value;
 }
 
+void PutCells(Warp& warp, const Step& step, std::uint32_t mask, unsigned size,
+              const std::array<std::uint64_t, kLanes>& values) {
+  if (size == 8) return PutPair(warp, step.target, mask, values);
+  Lanes out;
+  for (unsigned i = 0; i < kLanes; ++i) out[i] = static_cast<std::uint32_t>(values[i]);
+  Put(warp, step.target, mask, out);
+}
+
 // Runs update(lane, old) on each lane's cell in order and keeps the old values as the result.
 template <typename PlaceFor, typename Update>
 void ForEachCell(Warp& warp, const Step& step, std::uint32_t mask, unsigned size, bool returns,
@@ -83,11 +91,7 @@ void ForEachCell(Warp& warp, const Step& step, std::uint32_t mask, unsigned size
     std::memcpy(cell, &now, size);
     before[lane] = old;
   }
-  if (!returns) return;
-  if (size == 8) return PutPair(warp, step.target, mask, before);
-  Lanes out;
-  for (unsigned i = 0; i < kLanes; ++i) out[i] = static_cast<std::uint32_t>(before[i]);
-  Put(warp, step.target, mask, out);
+  if (returns) PutCells(warp, step, mask, size, before);
 }
 
 bool IsNear(Operation operation) {
@@ -107,11 +111,56 @@ void WithPlaces(Warp& warp, const Step& step, Body&& body) {
   body([&](unsigned lane) { return PlaceOfGeneric(address[lane]); });
 }
 
+// The same for comparing and exchanging, whose addresses have no uniform part.
+template <typename Body>
+void WithExchangePlaces(Warp& warp, const Step& step, Body&& body) {
+  const unsigned row = SourceRow(step.word.Bits(24, 8));
+  const std::uint32_t* low = warp.Row(row);
+  const std::uint32_t* high = warp.Row(row == kZeroRow ? row : row + 1);
+  const auto offset = static_cast<std::uint64_t>(step.word.Signed(40, 24));
+  if (IsNear(step.operation)) {
+    body([&](unsigned lane) { return Place{Space::kShared, (low[lane] + offset) & 0xffffffffu}; });
+  } else {
+    body([&](unsigned lane) {
+      return PlaceOfGeneric((std::uint64_t{high[lane]} << 32 | low[lane]) + offset);
+    });
+  }
+}
+
+constexpr std::uint64_t kExchange = 8;
+
+// Atomics on generic addresses that the unit does not do everywhere tell by a predicate which lanes
+// they were done for: additions of floating point numbers and what changes eight bytes for global
+// addresses only, exchanges of eight bytes not for local ones (code of the compiler does the others
+// one by one). Writes the predicate and gives the lanes that take part.
+template <typename IsDone>
+std::uint32_t KeepDone(Warp& warp, const Step& step, std::uint32_t mask, IsDone&& is_done) {
+  if (step.word.Bits(81, 3) == sass::kTruePredicate) return mask;
+  std::uint32_t done = 0;
+  const auto body = [&](auto&& place) {
+    for (unsigned i = 0; i < kLanes; ++i) {
+      done |= std::uint32_t{is_done(place(i).space)} << i;
+    }
+  };
+  if (step.operation == Operation::kAtomCas) {
+    WithExchangePlaces(warp, step, body);
+  } else {
+    WithPlaces(warp, step, body);
+  }
+  PutPredicate(warp, step.word, 81, mask, done);
+  return mask & done;
+}
+
 void RunInteger(Warp& warp, const Step& step, std::uint32_t mask) {
   const std::uint64_t type = step.word.Bits(73, 3);
   const bool red = step.operation == Operation::kRed;
   const std::uint64_t operation = step.word.Bits(87, red ? 3 : 4);
   const unsigned size = type < 2 ? 4 : 8;
+  if (step.operation == Operation::kAtom) {
+    mask = KeepDone(warp, step, mask, [&](Space space) {
+      return space == Space::kGlobal || (operation == kExchange && space == Space::kShared);
+    });
+  }
   WithPlaces(warp, step, [&](auto&& place) {
     ForEachCell(warp, step, mask, size, !red, place, [&](unsigned lane, std::uint64_t old) {
       return UpdatedCell(operation, type, old, ReadRegister(warp, 32, step.word, lane, size == 8));
@@ -131,7 +180,9 @@ void RunExchange(Warp& warp, const Step& step, std::uint32_t mask) {
   const unsigned size = pair ? 8 : 4;
   // CAST tells whether it exchanged instead of what it found.
   const bool tells = step.word.Bit(87);
-  // The addresses of these forms have no uniform part.
+  if (step.operation == Operation::kAtomCas) {
+    mask = KeepDone(warp, step, mask, [](Space space) { return space != Space::kLocal; });
+  }
   const auto body = [&](auto&& place) {
     std::uint32_t done = 0;
     ForEachCell(warp, step, mask, size, !tells, place, [&](unsigned lane, std::uint64_t old) {
@@ -144,21 +195,12 @@ void RunExchange(Warp& warp, const Step& step, std::uint32_t mask) {
       PutPredicate(warp, step.word, 81, mask, done);
       return;
     }
-    Lanes out;
+    // As wide as the cell: what follows compares all of it with one.
+    std::array<std::uint64_t, kLanes> out;
     for (unsigned i = 0; i < kLanes; ++i) out[i] = done >> i & 1;
-    Put(warp, step.target, mask, out);
+    PutCells(warp, step, mask, size, out);
   };
-  const unsigned row = SourceRow(step.word.Bits(24, 8));
-  const std::uint32_t* low = warp.Row(row);
-  const std::uint32_t* high = warp.Row(row == kZeroRow ? row : row + 1);
-  const auto offset = static_cast<std::uint64_t>(step.word.Signed(40, 24));
-  if (step.operation == Operation::kAtomsCas) {
-    body([&](unsigned lane) { return Place{Space::kShared, (low[lane] + offset) & 0xffffffffu}; });
-  } else {
-    body([&](unsigned lane) {
-      return PlaceOfGeneric((std::uint64_t{high[lane]} << 32 | low[lane]) + offset);
-    });
-  }
+  WithExchangePlaces(warp, step, body);
 }
 
 // Formats of floating point atomics.
@@ -184,16 +226,8 @@ void RunFloat(Warp& warp, const Step& step, std::uint32_t mask) {
   const std::uint64_t format = step.word.Bits(73, 4);
   const bool red = step.operation == Operation::kRedFloat;
   const unsigned size = format == kDoublePlain ? 8 : 4;
-  if (!red && step.word.Bits(81, 3) != sass::kTruePredicate) {
-    // Done for global addresses only; the predicate tells which lanes those were.
-    std::uint32_t global = 0;
-    WithPlaces(warp, step, [&](auto&& place) {
-      for (unsigned i = 0; i < kLanes; ++i) {
-        global |= std::uint32_t{place(i).space == Space::kGlobal} << i;
-      }
-    });
-    PutPredicate(warp, step.word, 81, mask, global);
-    mask &= global;
+  if (!red) {
+    mask = KeepDone(warp, step, mask, [](Space space) { return space == Space::kGlobal; });
   }
   WithPlaces(warp, step, [&](auto&& place) {
     ForEachCell(warp, step, mask, size, !red, place,
@@ -223,8 +257,8 @@ Handler FindAtomicHandler(Operation operation, const Word& word) {
                             format == kSinglePlain || format == kDoublePlain;
   switch (operation) {
     case Operation::kAtom:
-      // The predicate would tell about memory errors.
-      if (word.Bits(81, 3) != sass::kTruePredicate) return nullptr;
+      // Of four bytes the predicate would tell about memory errors.
+      if (word.Bits(81, 3) != sass::kTruePredicate && type < 2) return nullptr;
       return type < 4 && word.Bits(87, 4) < 9 ? RunInteger : nullptr;
     case Operation::kAtoms:
       return type < 4 && word.Bits(87, 4) < 9 ? RunInteger : nullptr;
@@ -233,7 +267,7 @@ Handler FindAtomicHandler(Operation operation, const Word& word) {
     case Operation::kAtomsPopcInc:
       return word.Bits(16, 8) == sass::kZeroRegister ? RunIncrement : nullptr;
     case Operation::kAtomCas:
-      if (word.Bits(81, 3) != sass::kTruePredicate || word.Bit(87)) return nullptr;
+      if (word.Bits(81, 3) != sass::kTruePredicate && (type != 2 || word.Bit(87))) return nullptr;
       return type == 0 || type == 2 ? RunExchange : nullptr;
     case Operation::kAtomsCas:
       return type == 0 || type == 2 ? RunExchange : nullptr;

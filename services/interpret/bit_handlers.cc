@@ -105,11 +105,8 @@ void RunFlo(Warp& warp, const Step& step, std::uint32_t mask) {
 }
 
 void RunBrev(Warp& warp, const Step& step, std::uint32_t mask) {
-  MapPlain(warp, step, mask, [](std::uint32_t, std::uint32_t b, std::uint32_t) {
-    std::uint32_t result = 0;
-    for (unsigned i = 0; i < 32; ++i) result |= (b >> i & 1) << (31 - i);
-    return result;
-  });
+  MapPlain(warp, step, mask,
+           [](std::uint32_t, std::uint32_t b, std::uint32_t) { return Reversed(b); });
 }
 
 }  // namespace

@@ -113,4 +113,11 @@ constexpr std::uint32_t FindLeading(std::uint32_t value, bool is_signed, bool as
   return as_shift ? zeros : 31 - zeros;
 }
 
+// The bits from the other end.
+constexpr std::uint32_t Reversed(std::uint32_t value) {
+  std::uint32_t result = 0;
+  for (unsigned i = 0; i < 32; ++i) result |= (value >> i & 1) << (31 - i);
+  return result;
+}
+
 }  // namespace eidolon::interpret

@@ -23,6 +23,7 @@ bool TakesWord(Operation operation) {
     case Operation::kHadd2:
     case Operation::kHmul2:
     case Operation::kHfma2:
+    case Operation::kHmnmx2:
     case Operation::kHset2:
     case Operation::kHsetp2:
     case Operation::kIadd3:

@@ -45,6 +45,18 @@ void ReadNumbers(Warp& warp, const Operand& operand, std::uint64_t format, Doubl
   }
 }
 
+// A number of 16 bits. Directed roundings go to the next one from zero where something was cut off.
+std::uint32_t ToSixteenBits(double value, bool half, Rounding rounding) {
+  const bool toward_zero = rounding != Rounding::kNearest;
+  const std::uint16_t bits =
+      half ? base::DoubleToHalf(value, toward_zero) : base::DoubleToBfloat(value, toward_zero);
+  const bool away =
+      (rounding == Rounding::kUp && value > 0) || (rounding == Rounding::kDown && value < 0);
+  if (!away) return bits;
+  const auto kept = static_cast<double>(half ? base::HalfToFloat(bits) : base::BfloatToFloat(bits));
+  return kept == value ? bits : bits + 1u;
+}
+
 void PutNumbers(Warp& warp, const Step& step, std::uint32_t mask, std::uint64_t format,
                 const Doubles& values, Rounding rounding) {
   constexpr std::uint64_t kDoubleNan = 0x7fffffffffffffffu;
@@ -57,13 +69,11 @@ void PutNumbers(Warp& warp, const Step& step, std::uint32_t mask, std::uint64_t 
     return;
   }
   Lanes out;
-  const bool toward_zero = rounding == Rounding::kZero;
   for (unsigned i = 0; i < kLanes; ++i) {
     if (format == kSingle) {
       out[i] = std::isnan(values[i]) ? kNan : AsBits(Narrow(values[i], rounding));
     } else {
-      out[i] = format == kHalf ? base::DoubleToHalf(values[i], toward_zero)
-                               : base::DoubleToBfloat(values[i], toward_zero);
+      out[i] = ToSixteenBits(values[i], format == kHalf, rounding);
     }
   }
   Put(warp, step.target, mask, out);

@@ -218,6 +218,13 @@ DataUse UseOf(const Step& step) {
     case Operation::kVote:
       if (form == nullptr || step.word.Bits(16, 8) == sass::kZeroRegister) use.target = kNowhere;
       break;
+    case Operation::kMatch:
+      if (step.word.Bit(73) && step.word.Bits(24, 8) != sass::kZeroRegister) {
+        use.sources[use.source_count++] = {.kind = DataSource::Kind::kPlace,
+                                           .slot = 'b',
+                                           .place = PlaceOfRegister(step.word.Bits(24, 8) + 1)};
+      }
+      break;
     case Operation::kLdgWide:
       use.second_target = PlaceOfRegister(step.word.Bits(64, 8));
       use.source_count = 0;

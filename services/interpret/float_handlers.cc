@@ -1,6 +1,7 @@
 #include <array>
 #include <cmath>
 
+#include "services/base/small_float.h"
 #include "services/interpret/float_math.h"
 #include "services/interpret/handlers.h"
 #include "services/interpret/lanes.h"
@@ -309,6 +310,26 @@ void RunMufu(Warp& warp, const Step& step, std::uint32_t mask) {
   Put(warp, step.target, mask, out);
 }
 
+// Of one number of half precision or bfloat16, in either half of its register. The upper half of
+// the result is never looked at.
+void RunHalfMufu(Warp& warp, const Step& step, std::uint32_t mask) {
+  const std::uint64_t function = step.word.Bits(74, 4);
+  const bool bfloat = step.word.Bits(72, 2) == 2;
+  const bool upper = sass::FormOf(step.word) == 1 && step.word.Bit(60);
+  const unsigned shift = upper ? 16 : 0;
+  Lanes x;
+  Lanes out;
+  const std::uint32_t* a = Plain(warp, step.b, x);
+  for (unsigned i = 0; i < kLanes; ++i) {
+    const auto bits = static_cast<std::uint16_t>(a[i] >> shift);
+    float value = bfloat ? base::BfloatToFloat(bits) : base::HalfToFloat(bits);
+    if (step.b.absolute) value = std::abs(value);
+    const auto result = static_cast<double>(Special(function, step.b.negative ? -value : value));
+    out[i] = bfloat ? base::DoubleToBfloat(result) : base::DoubleToHalf(result);
+  }
+  Put(warp, step.target, mask, out);
+}
+
 // Pairs of registers as doubles.
 using Doubles = std::array<double, kLanes>;
 
@@ -390,6 +411,18 @@ void RunDsetp(Warp& warp, const Step& step, std::uint32_t mask) {
   PutPredicate(warp, step.word, 84, mask, Combine(how, reverse, other));
 }
 
+Handler FindMufuHandler(const Word& word) {
+  const std::uint64_t function = word.Bits(74, 4);
+  const std::uint64_t format = word.Bits(72, 2);
+  if (format == 0) return function < 10 ? RunMufu : nullptr;
+  constexpr std::uint64_t kPowerOfTwo = 2;
+  constexpr std::uint64_t kHyperbolicTangent = 9;
+  const bool exists = function == kPowerOfTwo || function == kHyperbolicTangent;
+  const std::uint32_t form = sass::FormOf(word);
+  const bool known = format < 3 && (form == 4 || (form == 1 && word.Bits(60, 2) < 2));
+  return exists && known ? RunHalfMufu : nullptr;
+}
+
 }  // namespace
 
 Handler FindFloatHandler(Operation operation, const Word& word) {
@@ -417,7 +450,7 @@ Handler FindFloatHandler(Operation operation, const Word& word) {
     case Operation::kFchk:
       return RunFchk;
     case Operation::kMufu:
-      return word.Bits(74, 4) < 10 && word.Bits(72, 2) == 0 ? RunMufu : nullptr;
+      return FindMufuHandler(word);
     case Operation::kDadd:
     case Operation::kDmul:
     case Operation::kDfma:

@@ -102,6 +102,35 @@ void RunHalf(Warp& warp, const Step& step, std::uint32_t mask) {
   Put(warp, step.target, mask, out);
 }
 
+// Denormals of half precision as zeros; of bfloat16 nothing is flushed.
+double FlushedHalf(double value) {
+  return std::abs(value) < 0x1p-14 ? std::copysign(0.0, value) : value;
+}
+
+void RunHmnmx2(Warp& warp, const Step& step, std::uint32_t mask) {
+  const bool bfloat = IsBfloat(step);
+  const bool flush = step.word.Bit(80);
+  const bool keep_nan = step.word.Bit(81);
+  Halves a;
+  Halves b;
+  ReadHalves(warp, step.a, step.word.Bits(74, 2), bfloat, a);
+  ReadHalves(warp, step.b, ChoiceOf(step, Slot::kAt32), bfloat, b);
+  const std::uint32_t smaller = ReadPredicate(warp, step.word, 87);
+  const auto choose = [&](double x, double y, unsigned lane) {
+    if (flush) {
+      x = FlushedHalf(x);
+      y = FlushedHalf(y);
+    }
+    return static_cast<double>(Extreme(static_cast<float>(x), static_cast<float>(y),
+                                       (smaller >> lane & 1) != 0, keep_nan));
+  };
+  Lanes out;
+  for (unsigned i = 0; i < kLanes; ++i) {
+    out[i] = Pack(choose(a.low[i], b.low[i], i), choose(a.high[i], b.high[i], i), bfloat);
+  }
+  Put(warp, step.target, mask, out);
+}
+
 void CompareHalves(Warp& warp, const Step& step, std::uint32_t* low, std::uint32_t* high) {
   const bool bfloat = IsBfloat(step);
   const std::uint64_t code = step.word.Bits(76, 4);
@@ -151,13 +180,17 @@ void RunHset2(Warp& warp, const Step& step, std::uint32_t mask) {
 
 }  // namespace
 
-Handler FindHalfHandler(Operation operation, const Word&) {
+Handler FindHalfHandler(Operation operation, const Word& word) {
   switch (operation) {
     case Operation::kHadd2:
     case Operation::kHmul2:
     case Operation::kHfma2:
     case Operation::kHfma2Mma:
       return Widest<RunHalf>();
+    case Operation::kHmnmx2: {
+      const bool flushes_bfloats = word.Bit(80) && word.Bit(85);
+      return word.Bit(82) || flushes_bfloats ? nullptr : RunHmnmx2;  // Signs by exclusive or.
+    }
     case Operation::kHset2:
       return RunHset2;
     case Operation::kHsetp2:

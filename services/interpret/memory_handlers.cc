@@ -219,13 +219,18 @@ void RunUldc(Warp& warp, const Step& step, std::uint32_t) {
   }
 }
 
+constexpr std::uint64_t kDistributed = 3;
+
 // True when a generic address lies in the space that the instruction names.
 void RunQspc(Warp& warp, const Step& step, std::uint32_t mask) {
   const unsigned row = SourceRow(step.word.Bits(24, 8));
   const std::uint32_t* low = warp.Row(row);
   const std::uint32_t* high = warp.Row(row == kZeroRow ? row : row + 1);
   static constexpr std::array<Space, 3> kSpaces = {Space::kGlobal, Space::kLocal, Space::kShared};
-  const Space wanted = kSpaces[step.word.Bits(73, 3)];
+  const std::uint64_t asked = step.word.Bits(73, 3);
+  // Nothing is run here that reaches the shared memory of another block of its cluster.
+  if (asked == kDistributed) return PutPredicate(warp, step.word, 81, mask, 0);
+  const Space wanted = kSpaces[asked];
   std::uint32_t result = 0;
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     const std::uint64_t address = (std::uint64_t{high[lane]} << 32 | low[lane]) +
@@ -313,7 +318,8 @@ Handler FindMemoryHandler(Operation operation, const Word& word) {
     case Operation::kUldc:
       return sized && !word.Bit(80) ? RunUldc : nullptr;
     case Operation::kQspc:
-      return word.Bits(73, 3) < 3 && word.Bits(16, 8) == sass::kZeroRegister ? RunQspc : nullptr;
+      return word.Bits(73, 3) <= kDistributed && word.Bits(16, 8) == sass::kZeroRegister ? RunQspc
+                                                                                         : nullptr;
     case Operation::kShfl:
       return RunShfl;
     default:

@@ -90,6 +90,7 @@ inline bool Crosses(sass::Operation operation) {
   switch (operation) {
     case sass::Operation::kVote:
     case sass::Operation::kVoteu:
+    case sass::Operation::kMatch:
     case sass::Operation::kShfl:
     case sass::Operation::kRedux:
     case sass::Operation::kElect:

@@ -76,6 +76,29 @@ void RunVoteu(Warp& warp, const Step& step, std::uint32_t mask) {
   if (target != sass::kZeroUniform) warp.uniform[target] = votes;
 }
 
+// For each lane, the lanes with the same value; or all, where they have one value in common.
+void RunMatch(Warp& warp, const Step& step, std::uint32_t mask) {
+  const std::uint64_t number = step.word.Bits(24, 8);
+  const bool pairs = step.word.Bit(73) && number != sass::kZeroRegister;
+  const std::uint32_t* low = warp.Row(SourceRow(number));
+  const std::uint32_t* high = pairs ? warp.Row(SourceRow(number + 1)) : low;
+  Lanes out{};
+  bool all = true;
+  for (unsigned i = 0; i < kLanes; ++i) {
+    if ((mask >> i & 1) == 0) continue;
+    for (unsigned j = 0; j < kLanes; ++j) {
+      const bool same = low[i] == low[j] && high[i] == high[j];
+      out[i] |= std::uint32_t{same && (mask >> j & 1) != 0} << j;
+    }
+    all = all && out[i] == mask;
+  }
+  if (!step.word.Bit(79)) {
+    if (!all) out.fill(0);
+    PutPredicate(warp, step.word, 81, mask, all ? ~0u : 0u);
+  }
+  Put(warp, step.target, mask, out);
+}
+
 // A special register as the lane sees it. Requires: IsSpecialKnown.
 std::uint32_t SpecialValue(const Warp& warp, std::uint64_t number, unsigned lane) {
   const Block& block = *warp.block;
@@ -230,6 +253,8 @@ Handler FindPredicateHandler(Operation operation, const Word& word) {
       return word.Bits(72, 2) < 3 ? RunVote : nullptr;
     case Operation::kVoteu:
       return word.Bits(72, 2) < 3 ? RunVoteu : nullptr;
+    case Operation::kMatch:
+      return RunMatch;
     case Operation::kS2r:
     case Operation::kCs2r:
       return IsSpecialKnown(word.Bits(72, 8)) ? Widest<RunS2r>() : nullptr;

@@ -20,6 +20,13 @@ constexpr std::uint32_t kSliceSteps = 2048;
 // What functions that a kernel calls may need beyond its own frame.
 constexpr std::uint32_t kStackReserve = 1024;
 
+// In which shared memory is given out (CUDA's occupancy calculator, 7.0 and later).
+constexpr std::uint32_t kSharedUnit = 128;
+
+std::uint32_t RoundUp(std::uint32_t bytes) {
+  return (bytes + kSharedUnit - 1) / kSharedUnit * kSharedUnit;
+}
+
 std::uint64_t WarpsOf(const Dims& block) { return (block.volume() + kLanes - 1) / kLanes; }
 
 void SetBank0(LaunchState& state, const Program& program, const Launch& launch) {
@@ -34,6 +41,9 @@ void SetBank0(LaunchState& state, const Program& program, const Launch& launch) 
   if (layout.shared_window != kNoPlace) put(layout.shared_window, &kSharedWindow, 8);
   put(layout.local_window, &kLocalWindow, 8);
   put(layout.stack, &state.stack_bytes, 4);
+  if (layout.dynamic_shared != kNoPlace) {
+    put(layout.dynamic_shared, &launch.dynamic_shared_bytes, 4);
+  }
   if (!launch.parameters.empty()) {
     put(program.parameter_base, launch.parameters.data(), launch.parameters.size());
   }
@@ -268,7 +278,8 @@ Outcome Run(const Program& program, const Launch& launch, Memory& memory, const 
   state.grid = launch.grid;
   state.block = launch.block;
   state.first_shared = LayoutOf(program.dialect).first_shared;
-  state.shared_bytes = program.static_shared_bytes + launch.dynamic_shared_bytes;
+  // Blocks get whole units; compilers know, and load words of which a part lies behind the end.
+  state.shared_bytes = RoundUp(program.static_shared_bytes + launch.dynamic_shared_bytes);
   state.stack_bytes =
       program.uses_local ? (program.local_bytes + kStackReserve + 15) / 16 * 16 : 16;
   state.local_bytes = program.uses_local ? state.stack_bytes : 0;

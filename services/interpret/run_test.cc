@@ -22,18 +22,8 @@
 namespace eidolon::interpret {
 namespace {
 
-std::vector<std::byte> ReadCubin(const std::string& name) {
-  std::ifstream file(std::string(EIDOLON_SOURCE_DIR) + "/services/cubin/testdata/" + name,
-                     std::ios::binary);
-  const std::string bytes(std::istreambuf_iterator<char>(file), {});
-  const auto view = std::as_bytes(std::span(bytes));
-  return {view.begin(), view.end()};
-}
-
-constexpr cubin::Capability kDevices[] = {{9, 0}, {8, 0}, {10, 0}};
-
 class RunOnTest : public testing::TestWithParam<cubin::Capability> {};
-INSTANTIATE_TEST_SUITE_P(Devices, RunOnTest, testing::ValuesIn(kDevices),
+INSTANTIATE_TEST_SUITE_P(Devices, RunOnTest, testing::ValuesIn(kSampleDevices),
                          [](const auto& test) { return std::to_string(test.param.number()); });
 
 TEST_P(RunOnTest, ComputesWhatTheKernelComputes) {

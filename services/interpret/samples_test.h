@@ -52,6 +52,17 @@ class BufferMemory : public Memory {
   std::map<std::uint64_t, std::unique_ptr<Page>> pages_;
 };
 
+inline constexpr cubin::Capability kSampleDevices[] = {{9, 0}, {8, 0}, {10, 0}};
+
+// A file of services/cubin/testdata.
+inline std::vector<std::byte> ReadCubin(const std::string& name) {
+  std::ifstream file(std::string(EIDOLON_SOURCE_DIR) + "/services/cubin/testdata/" + name,
+                     std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(file), {});
+  const auto view = std::as_bytes(std::span(bytes));
+  return {view.begin(), view.end()};
+}
+
 // The kernels of services/cubin/testdata/sample.ptx, as ptxas compiled them.
 inline std::vector<std::byte> SampleCubin(cubin::Capability device = {9, 0}) {
   std::ifstream file(std::string(EIDOLON_SOURCE_DIR) + "/services/cubin/testdata/zstandard.fatbin",
@@ -71,6 +82,10 @@ inline Program LoadKernel(const std::string& name,
     if (function.name != name) continue;
     program.parameter_base = function.parameter_base;
     program.static_shared_bytes = function.static_shared_bytes;
+  }
+  if (const auto constants = sections->FindSection(".nv.constant2." + name)) {
+    const auto content = sections->sections[*constants].content;
+    program.banks[2].assign(content.begin(), content.end());
   }
   const auto text = sections->sections[*sections->FindSection(".text." + name)];
   const auto done = Translate(text.content, program);

@@ -158,6 +158,10 @@ void RunUpopc(Warp& warp, const Step& step, std::uint32_t) {
   Set(warp, step, static_cast<std::uint32_t>(std::popcount(Scalar(warp, step.b) ^ flip)));
 }
 
+void RunUbrev(Warp& warp, const Step& step, std::uint32_t) {
+  Set(warp, step, Reversed(Scalar(warp, step.b)));
+}
+
 // Uniform predicates to the bits of a byte of a register.
 void RunUp2ur(Warp& warp, const Step& step, std::uint32_t) {
   const auto shift = static_cast<unsigned>(step.word.Bits(76, 2)) * 8;
@@ -198,6 +202,8 @@ Handler FindUniformHandler(Operation operation, const Word& word) {
       return RunUflo;
     case Operation::kUpopc:
       return RunUpopc;
+    case Operation::kUbrev:
+      return RunUbrev;
     case Operation::kUp2ur:
       return RunUp2ur;
     default:

@@ -35,6 +35,7 @@ constexpr Form kIntegerForms[] = {
     {0x003, kForm4, kP2r, false, "P2R{byte:76} $d, PR, $a, $x32.32"},
     {0x004, kForm4, kR2p, false, "R2P PR, $a{byte:76}, $x32.32"},
     {0x006, kForm4, kVote, false, "VOTE{vote:72} ?r16($d, )$v81$N87"},
+    {0x1a1, kForm1, kMatch, false, "MATCH?79(.ANY)?!79(.ALL)?73(.U64) ?!79($P81, )$d, $a"},
     {0x119, kForm4, kS2r, false, "S2R $d, $S72"},
     {0x005, kForm4, kCs2r, false, "CS2R?!80(.32) $d, $S72"},
     {0x1c4, kForm1, kRedux, false, "REDUX{reduce:78}{s32:73} $U16, $R24"},

@@ -40,6 +40,8 @@ constexpr V kFunction[] = {".COS",       ".SIN",       ".EX2",       ".LG2",
                            ".RCP",       ".RSQ",       ".RCP64H",    ".RSQ64H",
                            ".SQRT",      ".TANH",      ".INVALID10", ".INVALID11",
                            ".INVALID12", ".INVALID13", ".INVALID14", ".INVALID15"};
+constexpr V kFunctionFormat[] = {"", ".F16", ".BF16", ".INVALID3"};
+constexpr V kFunctionPart[] = {"", ".H1", ".INVALID2", ".INVALID3"};
 constexpr V kFloatType[] = {".INVALID0", ".F16",      ".F32",      ".F64",
                             ".BF16",     ".INVALID5", ".INVALID6", ".INVALID7"};
 constexpr V kFloatSource[] = {".INVALID0", ".F16",      "",          ".F64",
@@ -163,6 +165,8 @@ constexpr Named kLists[] = {
     {"vtype", kMinMaxType},
     {"scale", kScale},
     {"mufu", kFunction},
+    {"mform", kFunctionFormat},
+    {"mpart", kFunctionPart},
     {"ftype", kFloatType},
     {"fsource", kFloatSource},
     {"itype", kIntegerType},

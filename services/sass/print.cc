@@ -281,6 +281,11 @@ class Printer {
     return compares ? word_.Bits(64, 2) == 2 : word_.Bit(85);
   }
 
+  // MUFU on half precision or bfloat16.
+  bool HasHalfFunction() const {
+    return form_.operation == Operation::kMufu && word_.Bits(72, 2) != 0;
+  }
+
   // MUFU on the upper word of a double.
   bool IsHighHalf() const {
     return form_.operation == Operation::kMufu &&
@@ -291,6 +296,7 @@ class Printer {
     const auto bits = static_cast<std::uint32_t>(word_.Bits(32, 32));
     switch (type) {
       case 'f':
+        if (HasHalfFunction()) return Half(bits & 0xffff, word_.Bits(72, 2) == 2);
         return IsHighHalf() ? Double(bits) : Single(bits);
       case 'd':
         return Double(bits);

@@ -15,7 +15,8 @@ namespace eidolon::sass {
 namespace {
 
 // A file of testdata: "address low high text", one of each kind of instruction that the kernels of
-// PyTorch 2.15 hold, with the text of NVIDIA's disassembler (nvdisasm 13.1). Returns how many.
+// PyTorch 2.15 hold, and of some that they do not, with the text of NVIDIA's disassembler
+// (nvdisasm 13.1). Returns how many.
 std::size_t CompareWords(const std::string& name, Dialect dialect) {
   std::ifstream file(std::string(EIDOLON_SOURCE_DIR) + "/services/sass/testdata/" + name);
   std::string line;

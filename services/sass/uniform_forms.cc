@@ -24,6 +24,7 @@ constexpr Form kUniformForms[] = {
     {0x096, kFormsBC, kUprmt, true, "UPRMT{prmt:72} $d, $a, $Bn, $Cn"},
     {0x0bd, kFormsB, kUflo, true, "UFLO{u32:73}{sh:74} $d, $p81?63(~)$Bn"},
     {0x0bf, kFormsB, kUpopc, true, "UPOPC $d, ?63(~)$Bn"},
+    {0x0be, kFormsB, kUbrev, true, "UBREV $d, $Bn"},
     {0x086, kForm4, kVoteu, false, "VOTEU{vote:72} ?u16($U16, )$Q81, $N87"},
     {0x0b9, 1 << 5, kUldc, true, "ULDC{size:73} $d, $c"},
     {0x0bb, 1 << 5, kUldc, true, "ULDC{size:73} $d, $cU"},
