@@ -1,16 +1,14 @@
 #include "services/timing/count_flags.h"
 
 #include <CLI/CLI.hpp>
-#include <cstdlib>
+
+#include "services/base/cache_folder.h"
 
 namespace eidolon::timing {
 
 std::string DefaultCountFolder() {
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache == '/') {
-    return std::string(cache) + "/eidolon/kernels";
-  }
-  const char* home = std::getenv("HOME");
-  return home != nullptr && *home == '/' ? std::string(home) + "/.cache/eidolon/kernels" : "";
+  const std::string cache = base::CacheFolder();
+  return cache.empty() ? "" : cache + "/kernels";
 }
 
 void AddCountFlags(CLI::App* app, CountFlags* flags) {

@@ -60,13 +60,30 @@ void Collect(const Address& address, std::uint32_t mask, auto& lanes) {
   }
 }
 
-// How many of the lanes' words are another lane's, too.
-double Colliding(std::span<const std::uint64_t> addresses) {
+struct Meeting {
+  double colliding = 0;  // Lanes whose words are another lane's, too.
+  double rounds = 0;     // Lanes of the busiest word of each line, summed.
+};
+
+Meeting MeetingOf(std::span<const std::uint64_t> addresses) {
   std::array<std::uint64_t, interpret::kLanes> words;
   std::ranges::copy(addresses, words.begin());
-  const auto end = words.begin() + static_cast<std::ptrdiff_t>(addresses.size());
-  std::sort(words.begin(), end);
-  return static_cast<double>(end - std::unique(words.begin(), end));
+  const std::span all(words.data(), addresses.size());
+  std::ranges::sort(all);
+  Meeting meeting;
+  double same = 0, busiest = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const bool is_met = i > 0 && all[i] == all[i - 1];
+    if (is_met) ++meeting.colliding;
+    if (i > 0 && all[i] >> kLineBits != all[i - 1] >> kLineBits) {
+      meeting.rounds += busiest;
+      busiest = 0;
+    }
+    same = is_met ? same + 1 : 1;
+    busiest = std::max(busiest, same);
+  }
+  meeting.rounds += busiest;
+  return meeting;
 }
 
 }  // namespace
@@ -98,6 +115,7 @@ double Accesses::Global(const Lanes& lanes, Kind kind, BlockCounts& counts) {
   RegionTouched& region = (*regions_)[{RegionOf(lanes.addresses[0]), writes}];
   region.least = std::min(region.least, sectors[0]);
   region.most = std::max(region.most, sectors[count - 1]);
+  region.atomic = region.atomic || kind == Kind::kAtomic;
   double lines = 0;
   double missed_lines = 0;
   std::uint64_t line = ~std::uint64_t{0};
@@ -127,7 +145,9 @@ double Accesses::Global(const Lanes& lanes, Kind kind, BlockCounts& counts) {
   counts.missed_lines += missed_lines;
   if (kind == Kind::kAtomic) {
     counts.atomics += lanes.count;
-    counts.colliding_atomics += Colliding({lanes.addresses.data(), lanes.count});
+    const auto [colliding, rounds] = MeetingOf({lanes.addresses.data(), lanes.count});
+    counts.colliding_atomics += colliding;
+    counts.atomic_rounds += rounds;
   }
   return missed_lines > 0 ? kDeviceMemoryLatency + 2 * (missed_lines - 1)
                           : kNearCacheLatency + lines - 1;

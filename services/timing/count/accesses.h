@@ -21,6 +21,7 @@ struct RegionTouched {
   double sectors = 0;                       // Different ones, of each block by itself.
   std::uint64_t least = ~std::uint64_t{0};  // Number of a sector.
   std::uint64_t most = 0;
+  bool atomic = false;  // By atomics, among others.
   bool operator==(const RegionTouched&) const = default;
 };
 

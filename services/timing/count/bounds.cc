@@ -9,6 +9,7 @@
 #include "services/timing/count/growth.h"
 #include "services/timing/count/overlap.h"
 #include "services/timing/count/pipes.h"
+#include "services/timing/gpu_model/atomics.h"
 
 namespace eidolon::timing::count {
 namespace {
@@ -20,23 +21,13 @@ constexpr double kSchedulers = 4;
 constexpr double kFarCacheBytes = 64;
 constexpr double kSectorBytes = 32;
 // Lines a clock that a slice of L2 looks up: transposing copies of 32 MB, each lane in a line of
-// its own, got 0.91 on H100 (61.2 us) and on H200 (51.2 us; transpose_copy, e2e/measured). A slice
-// belongs to 64 bits of an HBM bus: 80 of them on A100 (its whitepaper: 5120 bytes a clock), 96 on
-// H200.
+// its own, got 0.91 on H100 (61.2 us) and on H200 (51.2 us; transpose_copy, e2e/measured).
 constexpr double kSliceLines = 0.91;
-constexpr std::uint32_t kSliceBits = 64;
-constexpr std::uint32_t kStackBits = 1024;
 constexpr double kOtherLines = 0.7;  // Of each multiprocessor, where memory is no HBM.
 // Lines that the first-level cache looks up at once, by neighbouring addresses: with one a clock a
 // pooling kernel of rows of 11 elements would take 1.44 of what it takes on H200 (e2e/measured).
 constexpr double kLinesAtOnce = 4;
 constexpr double kAtomicsPerClock = 1;  // Of one multiprocessor, lanes that go to L2.
-
-// Lanes of one instruction meet in a word where memory says which word each takes, which is then
-// zero for all of them. They are taken to be spread over a thousand words in a row, as most
-// histograms are: 13.1 G/s on H200 (64 M in 1024 words; e2e/measured). 4 M in 16 words, not used,
-// get 5.4.
-constexpr double kCollidingPerClock = 6.6;  // Of the whole GPU.
 
 // Until another block runs where one has ended: of 19 kernels with generations of blocks of less
 // than 10 us on H200, the time in which warps are missing of those that the multiprocessors have
@@ -246,10 +237,20 @@ Beginnings BeginningsOf(const Counts& counts, const gpu_model::GpuModel& gpu, co
 
 // Lines a second that L2 looks up, for all multiprocessors.
 double FarLines(const gpu_model::GpuModel& gpu) {
-  const bool is_stacked = gpu.memory_bus_bits >= kStackBits;
-  const double a_clock = is_stacked ? kSliceLines * gpu.memory_bus_bits / kSliceBits
-                                    : kOtherLines * gpu.multiprocessors;
+  const double slices = gpu_model::Slices(gpu);
+  const double a_clock = slices > 0 ? kSliceLines * slices : kOtherLines * gpu.multiprocessors;
   return a_clock * static_cast<double>(gpu.boost_clock_hz);
+}
+
+// Where memory says which word each lane takes, lanes meet because all of it reads as the same
+// here: they are taken to be spread over a thousand words in a row, as most histograms are.
+double CollidingSeconds(const Counts& counts, const gpu_model::GpuModel& gpu) {
+  constexpr double kWordBytes = 4, kSpreadWords = 1024;
+  const BlockCounts& block = counts.block;
+  const bool is_known = counts.atomic_bytes_at_once > 0;
+  const double rounds = is_known ? block.atomic_rounds : block.colliding_atomics;
+  const double bytes = is_known ? counts.atomic_bytes_at_once : kSpreadWords * kWordBytes;
+  return gpu_model::AtomicSeconds(gpu, rounds * counts.blocks, bytes / gpu_model::kLineBytes);
 }
 
 }  // namespace
@@ -294,8 +295,7 @@ CountedTime TimeOf(const Counts& counts, const gpu_model::GpuModel& gpu) {
   add("L1 misses", of_block(std::max(block.missed_lines, missed_bytes / kFarCacheBytes)),
       parts.near);
   add("atomics", of_block(block.atomics / kAtomicsPerClock), parts.near);
-  add("colliding atomics", block.colliding_atomics * counts.blocks / (kCollidingPerClock * clock),
-      parts.far);
+  add("colliding atomics", CollidingSeconds(counts, gpu), parts.far);
   add("L2",
       counts.blocks * std::max(missed_bytes / (kFarCacheBytes * gpu.multiprocessors * clock),
                                block.missed_lines / FarLines(gpu)),

@@ -47,7 +47,8 @@ void EachNumber(BlockCounts& a, const BlockCounts& b, Visit&& visit) {
         &BlockCounts::line_requests, &BlockCounts::missed_lines, &BlockCounts::missed_sectors,
         &BlockCounts::again_sectors, &BlockCounts::again_distance, &BlockCounts::first_sectors,
         &BlockCounts::engine_bytes, &BlockCounts::atomics, &BlockCounts::colliding_atomics,
-        &BlockCounts::barriers, &BlockCounts::clocks, &BlockCounts::far_clocks}) {
+        &BlockCounts::atomic_rounds, &BlockCounts::barriers, &BlockCounts::clocks,
+        &BlockCounts::far_clocks}) {
     visit(a.*number, b.*number);
   }
 }
@@ -328,6 +329,7 @@ class Sampler {
     const bool is_same = ran && other.regions == known.regions &&
                          other.counts.missed_sectors == known.counts.missed_sectors;
     depends_ = !is_same || other.counts.issued != known.counts.issued;
+    places_known_ = is_same;
     if (!is_same) return;
     content_ = kNumbers;
     known = std::move(other);
@@ -417,6 +419,14 @@ class Sampler {
     return bytes;
   }
 
+  bool HasAtomics(const RegionUse& use) const {
+    const auto has = [&use](const BlockRun& run) {
+      const auto found = run.regions.find(use);
+      return found != run.regions.end() && found->second.atomic;
+    };
+    return std::ranges::any_of(corners_, has) || std::ranges::any_of(spread_, has);
+  }
+
   Counts Sum() const {
     Counts counts;
     counts.block = Weighted(spread_, weights_);
@@ -431,6 +441,7 @@ class Sampler {
     }
     for (const auto& [use, bytes] : BytesOf(static_cast<double>(at_once_), at_once_)) {
       counts.bytes_at_once += bytes;
+      if (places_known_ && HasAtomics(use)) counts.atomic_bytes_at_once += bytes;
     }
     // Without neighbours that could be run, no block shares anything.
     const double asked = counts.block.missed_sectors * Accesses::kSectorBytes * counts.blocks;
@@ -474,7 +485,8 @@ class Sampler {
   double first_bytes_ = 0;                 // Of the row's first half.
   Stop stop_ = Stop::kNone;                // Why the last block that ended early did.
   bool depends_ = false;
-  std::byte content_{0};  // Of memory, each byte.
+  bool places_known_ = false;  // What blocks access does not follow from what memory holds.
+  std::byte content_{0};       // Of memory, each byte.
 };
 
 }  // namespace

@@ -52,6 +52,7 @@ struct BlockCounts {
   double engine_bytes = 0;       // That the copy engine (TMA) brings.
   double atomics = 0;            // Lanes.
   double colliding_atomics = 0;  // Of these in device memory, lanes that meet another's word.
+  double atomic_rounds = 0;      // Lanes of the busiest word of each request and line of 128 bytes.
   double barriers = 0;           // Of warps.
   // Of its longest warp, alone on a multiprocessor, by the compiler's own schedule.
   double clocks = 0;
@@ -81,7 +82,8 @@ struct Counts {
   double bytes_read = 0;
   double bytes_written = 0;
   double bytes_at_once = 0;
-  double bytes_in_order = 0;  // By the whole launch, where only neighbouring blocks share.
+  double atomic_bytes_at_once = 0;  // Of these by atomics; 0 where memory says which.
+  double bytes_in_order = 0;        // By the whole launch, where only neighbouring blocks share.
   // Of the block that takes the longest by itself, as BlockCounts has the mean's.
   double longest_clocks = 0;
   double longest_far_clocks = 0;

@@ -93,6 +93,7 @@ Pipe PipeOfArithmetic(Operation operation) {
     case Operation::kFchk:
       return Pipe::kTranscendental;
     case Operation::kShfl:
+    case Operation::kMatch:
     case Operation::kRedux:
     case Operation::kCredux:
       return Pipe::kShuffle;

@@ -17,7 +17,7 @@ using base::Fail;
 using base::StrCat;
 
 // Counts changes of what is counted: records of other versions are counted again.
-constexpr std::string_view kFirstLine = "eidolon kernel counts 7";
+constexpr std::string_view kFirstLine = "eidolon kernel counts 8";
 constexpr std::size_t kMostBytes = 256 << 10;
 
 // Every number of a record by name; a reference into it.
@@ -39,6 +39,7 @@ void EachNumber(R& record, Visit&& visit) {
   visit("engine_bytes", block.engine_bytes);
   visit("atomics", block.atomics);
   visit("colliding_atomics", block.colliding_atomics);
+  visit("atomic_rounds", block.atomic_rounds);
   visit("barriers", block.barriers);
   visit("clocks", block.clocks);
   visit("far_clocks", block.far_clocks);
@@ -48,6 +49,7 @@ void EachNumber(R& record, Visit&& visit) {
   visit("bytes_read", record.counts.bytes_read);
   visit("bytes_written", record.counts.bytes_written);
   visit("bytes_at_once", record.counts.bytes_at_once);
+  visit("atomic_bytes_at_once", record.counts.atomic_bytes_at_once);
   visit("bytes_in_order", record.counts.bytes_in_order);
   visit("longest_clocks", record.counts.longest_clocks);
   visit("longest_far_clocks", record.counts.longest_far_clocks);

@@ -76,8 +76,12 @@ struct Demand {
   bool in_step = false;          // Threads of a block wait for each other between these loads.
   double elements = 0;           // That all threads share evenly; 0 where they do not.
   double working_blocks = 0;     // Where only the first blocks of the grid have something to do.
-  double clocks = 0;             // That a thread waits for by the multiprocessor's own clock.
-  double efficiency = 1;         // Share of the attainable bandwidth this access pattern reaches.
+  // Of atomic operations: rounds in L2 (gpu_model/atomics.h), and the bytes that they fall on, one
+  // behind the other as blocks go on.
+  double atomic_rounds = 0;
+  double atomic_bytes = 0;
+  double clocks = 0;      // That a thread waits for by the multiprocessor's own clock.
+  double efficiency = 1;  // Share of the attainable bandwidth this access pattern reaches.
   // Attention only; lengths and head size, 0 otherwise.
   double query_length = 0;
   double key_length = 0;

@@ -35,6 +35,16 @@ bool Read(const Launch& l, std::size_t first, double (&sizes)[kCount]) {
 
 bool IsChannelsLast(const Launch& l) { return l.name.Has("nhwc"); }
 
+// With channels first, neighbours of a row of the gradient, a lane each, are added to the same
+// places of the image. `sizes`: height and width of the image and of the gradient.
+void AddMeetings(const double (&sizes)[4], double read, double written, Demand& demand) {
+  constexpr double kLanes = 32, kSums = 4, kWordBytes = 4;
+  const double across = std::max(1.0, sizes[3] / sizes[1]);
+  const double rows = std::clamp(kLanes / sizes[3], 1.0, std::max(1.0, sizes[2] / sizes[0]));
+  demand.atomic_rounds = read / kLanes * kSums * std::min(kLanes, across * rows);
+  demand.atomic_bytes = written * kWordBytes;
+}
+
 }  // namespace
 
 // avg_pool2d_out_cuda_frame[_nhwc](outputs, in, C, H, W, pooled H, pooled W, kernel H, kernel W,
@@ -139,8 +149,10 @@ std::optional<Demand> BilinearBackward(const Launch& l) {
   const double read = last ? *outputs : *outputs * sizes[2] * sizes[3];
   const double written = read / (sizes[2] * sizes[3]) * sizes[0] * sizes[1];
   const bool narrow = element < 4;
-  return Places(Family::kResample, (read + 2 * written) * element, read,
-                last ? (narrow ? kLastNarrow : kLast) : (narrow ? kFirstNarrow : kFirst));
+  Demand demand = Places(Family::kResample, (read + 2 * written) * element, read,
+                         last ? (narrow ? kLastNarrow : kLast) : (narrow ? kFirstNarrow : kFirst));
+  if (!last) AddMeetings(sizes, read, written, demand);
+  return demand;
 }
 
 }  // namespace eidolon::timing::kernel

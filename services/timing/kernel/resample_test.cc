@@ -96,5 +96,24 @@ TEST(ResampleTest, MomentsOfLongRowsWaitForEveryElement) {
   EXPECT_DOUBLE_EQ(demand.bytes, 64 * 163840 * 4.0);
 }
 
+// All places of a picture are added to the one that it was made from: an atomic sum for each of
+// them, one after the other.
+TEST(ResampleTest, GradientsOfEnlargedPicturesMeetInWordsOfTheSmallOne) {
+  const auto backward = [](std::int32_t side) {
+    LaunchBuilder builder(
+        "void at::native::(anonymous namespace)::upsample_bilinear2d_backward_out_frame<float, "
+        "float>(unsigned long, int, int, int, int, float, float, bool, float*, float const*)");
+    builder.Grid(32768).Block(256).Add<std::int64_t>(2048);
+    for (const std::int32_t number : {side, side, 64, 64}) builder.Add(number);
+    return DemandOfPlaces(builder.Build());
+  };
+  const double requests = 2048.0 * 64 * 64 / 32 * 4;
+
+  EXPECT_DOUBLE_EQ(backward(1).atomic_rounds, 32 * requests);
+  EXPECT_DOUBLE_EQ(backward(1).atomic_bytes, 2048 * 4);
+  EXPECT_DOUBLE_EQ(backward(32).atomic_rounds, 2 * requests);
+  EXPECT_DOUBLE_EQ(backward(64).atomic_rounds, requests);
+}
+
 }  // namespace
 }  // namespace eidolon::timing::kernel

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "services/cudnn_numbers/operation.h"
+#include "services/timing/model/convolution_groups.h"
 #include "services/timing/model/convolution_layout.h"
 #include "services/timing/model/convolution_shape.h"
 #include "services/timing/model/convolution_tiles.h"
@@ -134,6 +135,7 @@ double KernelSeconds(const gpu_model::GpuModel& gpu, const DnnGraph& graph,
   if (IsGemmOfPoints(roles)) {
     return std::max(ShareSeconds(gpu, graph, op, roles), UnalignedSeconds(gpu, roles));
   }
+  if (IsOfPaddedGroups(gpu, roles)) return PaddedGroupsSeconds(gpu, roles);
   if (roles.groups() > 1 || roles.type() == "fp64") return ShareSeconds(gpu, graph, op, roles);
   if (gpu.compute_major >= 9 && roles.is_of_points() && roles.type() == "tf32") {
     return op.kind == kConvolutionForward ? PointsSeconds(gpu, roles)

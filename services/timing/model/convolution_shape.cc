@@ -21,6 +21,13 @@ bool All(const std::vector<std::int64_t>& sizes, std::int64_t wanted) {
   return std::all_of(sizes.begin(), sizes.end(), [&](std::int64_t s) { return s == wanted; });
 }
 
+// 1 where there is none.
+double Most(const std::vector<std::int64_t>& numbers) {
+  std::int64_t most = 1;
+  for (const std::int64_t number : numbers) most = std::max(most, number);
+  return static_cast<double>(most);
+}
+
 }  // namespace
 
 double Convolution::channels() const { return Dim(*filter, 1); }
@@ -38,11 +45,9 @@ std::string Convolution::type() const {
   return name == "fp32" && !without_tensor_cores ? "tf32" : name;
 }
 
-double Convolution::stride_max() const {
-  std::int64_t most = 1;
-  for (const std::int64_t stride : operation->strides) most = std::max(most, stride);
-  return static_cast<double>(most);
-}
+double Convolution::stride_max() const { return Most(operation->strides); }
+
+double Convolution::dilation_max() const { return Most(operation->dilations); }
 
 double Convolution::stride_places() const {
   double places = 1;

@@ -28,6 +28,7 @@ struct Convolution {
   // What is multiplied: "bf16", "tf32", "fp32". TF32 is cuDNN's default in PyTorch.
   std::string type() const;
   double stride_max() const;
+  double dilation_max() const;
   double stride_places() const;  // Places of the image for one of the response.
   bool is_channels_first() const;
   // A place of the image for each of the response, and one group.

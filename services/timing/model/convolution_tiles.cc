@@ -99,14 +99,20 @@ double FewFiltersSeconds(const GpuModel& gpu, const Convolution& roles, const Ge
          waves * (kTileSeconds + 2 * kRows * kColumns * gemm.summed / (rate * kShare));
 }
 
-// Windows that cuDNN's kernels of sm_90 do not take: strides of patches, and large ones
-// (27 places go to them, 49 do not).
+// Windows that cuDNN's kernels of sm_90 do not take: strides of patches, large ones (27 places go
+// to them, 49 do not), and those whose places lie far apart (4 go to them, 12 do not: DeepLab's on
+// H100, e2e/measured/h100/model_traces.jsonl.gz).
 constexpr double kPatchStride = 8;
 constexpr double kLargeWindow = 36;
+constexpr double kFarApart = 8;
 
 // Pictures of three or four colours: their places of a window lie one after the other, in vectors.
 constexpr double kColours = 4;
 constexpr double kVectorBytes = 16;
+
+bool IsFarApart(const Convolution& roles) {
+  return roles.window() > 1 && roles.dilation_max() >= kFarApart;
+}
 
 bool IsOfPatches(const Convolution& roles) { return roles.stride_max() >= kPatchStride; }
 
@@ -120,7 +126,9 @@ double ForwardSeconds(const GpuModel& gpu, const Convolution& roles) {
   constexpr double kFewFilters = 16;
   const GemmSizes gemm{roles.places(), roles.filters(),
                        roles.window() * Pieces(roles.channels(), roles.element())};
-  if (IsOfPatches(roles) || roles.window() > kLargeWindow) return Sm80Seconds(gpu, roles, gemm);
+  if (IsOfPatches(roles) || IsFarApart(roles) || roles.window() > kLargeWindow) {
+    return Sm80Seconds(gpu, roles, gemm);
+  }
   if (roles.element() <= 2 && roles.filters() <= kFewFilters) {
     return FewFiltersSeconds(gpu, roles, gemm);
   }
@@ -140,6 +148,7 @@ double ImageSeconds(const GpuModel& gpu, const Convolution& roles) {
   }
   constexpr double kStridedShare = 0.7;
   const GemmSizes gemm{roles.image_places(), roles.channels(), roles.window() * filters / parts};
+  if (IsFarApart(roles)) return Sm80Seconds(gpu, roles, gemm);
   return Sm90Seconds(gpu, roles, gemm, parts > 1 ? kStridedShare : 1, true);
 }
 
@@ -148,7 +157,7 @@ double ImageSeconds(const GpuModel& gpu, const Convolution& roles) {
 double FilterSeconds(const GpuModel& gpu, const Convolution& roles) {
   constexpr double kTile = 64, kFewChannels = 16, kOutsideSeconds = 8.0e-6;
   const double channels = roles.channels(), filters = roles.filters();
-  if (IsOfPatches(roles)) {
+  if (IsOfPatches(roles) || IsFarApart(roles)) {
     return Sm80Seconds(gpu, roles,
                        {filters, channels * roles.window(), RoundUp(roles.places(), kTile)});
   }
@@ -187,6 +196,26 @@ double FirstLayerSeconds(const GpuModel& gpu, const Convolution& roles) {
 
 double PointsSeconds(const GpuModel& gpu, const Convolution& roles) {
   return Sm80Seconds(gpu, roles, {roles.places(), roles.filters(), roles.channels()});
+}
+
+double GroupsSeconds(const GpuModel& gpu, const Convolution& roles, double channels,
+                     double filters) {
+  constexpr double kFilterShare = 0.85, kOutsideSeconds = 8.0e-6;  // As FilterSeconds().
+  const double groups = roles.groups();
+  switch (roles.operation->kind) {
+    case kConvolutionForward:
+      return Sm90Seconds(gpu, roles, {roles.places() * groups, filters, roles.window() * channels},
+                         1, false);
+    case kConvolutionBackwardData: {
+      const double parts = roles.stride_places();
+      const GemmSizes gemm{roles.image_places() * groups, channels,
+                           roles.window() * filters / parts};
+      return parts > 1 ? Sm80Seconds(gpu, roles, gemm) : Sm90Seconds(gpu, roles, gemm, 1, true);
+    }
+    default:
+      return kOutsideSeconds + 2 * roles.places() * groups * channels * filters * roles.window() /
+                                   (kFilterShare * Rate(gpu, roles.type()));
+  }
 }
 
 double TensorCoreSeconds(const GpuModel& gpu, const Convolution& roles) {

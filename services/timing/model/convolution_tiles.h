@@ -10,6 +10,10 @@ namespace eidolon::timing::model {
 // Of one group, without changes of layout, on a GPU from 9.0 on.
 double TensorCoreSeconds(const gpu_model::GpuModel& gpu, const Convolution& roles);
 
+// Of all groups in 16 bits, each as if it had so many channels and filters.
+double GroupsSeconds(const gpu_model::GpuModel& gpu, const Convolution& roles, double channels,
+                     double filters);
+
 // Of points in TF32, forward: CUTLASS's GEMM of sm_80, as they lie.
 double PointsSeconds(const gpu_model::GpuModel& gpu, const Convolution& roles);
 

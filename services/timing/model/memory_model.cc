@@ -4,6 +4,8 @@
 #include <cmath>
 #include <string>
 
+#include "services/timing/gpu_model/atomics.h"
+
 namespace eidolon::timing::model {
 namespace {
 
@@ -101,6 +103,13 @@ double DependentSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& de
          (demand.elements > 0 ? waves : std::ceil(waves));
 }
 
+// Of atomic operations on the words that the running blocks have reached.
+double RoundSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& demand,
+                    const Parallelism& parallelism) {
+  const double at_once = demand.atomic_bytes / Waves(gpu, parallelism);
+  return gpu_model::AtomicSeconds(gpu, demand.atomic_rounds, at_once / gpu_model::kLineBytes);
+}
+
 // Of blocks whose warps wait for each other at every step: the clocks of one warp, and what the
 // others of its block issue meanwhile on its scheduler. Blocks take turns at the schedulers without
 // that, but every warp's access to shared memory waits for those of all others.
@@ -195,7 +204,7 @@ double DemandSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& deman
   } else if (demand.in_step) {
     moving = std::hypot(memory, InStepSeconds(gpu, demand, parallelism));
   }
-  const double waiting = std::max(started, dependent);
+  const double waiting = std::max({started, dependent, RoundSeconds(gpu, demand, parallelism)});
   const double work = std::max({moving, compute, address, waiting}) +
                       demand.serial_steps * kMemoryLatencySeconds +
                       demand.clocks / static_cast<double>(gpu.boost_clock_hz);
