@@ -93,6 +93,10 @@ void Verdict::NoteSessionLost(int rank, int pid, const std::string& how) {
   if (lost_.empty()) lost_ = StrCat("rank ", rank, " (pid ", pid, ") ", how);
 }
 
+void Verdict::NoteWaitInVain(const std::string& reason) {
+  if (wait_in_vain_.empty()) wait_in_vain_ = reason;
+}
+
 void Verdict::NoteSilentEnd(int rank, int pid) {
   silent_ += StrCat("; rank ", rank, " (pid ", pid,
                     ") ended without saying so, as one does that its launcher kills: what it would "
@@ -164,6 +168,7 @@ Ending Verdict::Judge(const std::optional<launch::ExitStatus>& command) const {
   ending.message = Culprit(command);
   if (!exception_.empty() && !killed) ending.message += ": " + exception_;
   if (!advice_.empty() && !killed) ending.message += "; " + advice_;
+  if (!wait_in_vain_.empty()) ending.message += "; before that, " + wait_in_vain_;
   if (!refused_call_.empty()) {
     ending.message += StrCat(" (it had called '", refused_call_, "', which is not supported)");
   }

@@ -68,6 +68,8 @@ class Verdict {
   // known. The first counts.
   void NoteSessionLost(int rank, int pid, const std::string& how);
   bool has_lost_session() const { return !lost_.empty(); }
+  // Of ranks that wait for one that has left: what follows may come of that. The first counts.
+  void NoteWaitInVain(const std::string& reason);
   // Of a rank that ended and never said so.
   void NoteSilentEnd(int rank, int pid);
 
@@ -84,6 +86,7 @@ class Verdict {
   std::optional<RankDeath> gone_;  // The first, when nothing was known of a death before.
   std::string lost_;               // The rank whose session was lost, as a sentence.
   std::string silent_;             // Ranks that ended without a word.
+  std::string wait_in_vain_;       // Why ranks do, as a sentence.
   std::string refused_call_;
   bool strict_ = false;
   std::deque<std::string> error_lines_;

@@ -56,6 +56,16 @@ TEST(VerdictTest, ARankThatItsLauncherEndedIsToldOf) {
               testing::StartsWith("the command ended; rank 0 (pid 4) ended without saying so"));
 }
 
+TEST(VerdictTest, ARankThatWaitedForOneThatHadLeftIsExplained) {
+  Verdict verdict;
+  verdict.NoteWaitInVain("rank 0 left while others of communicator 'dp' of 2 ranks wait for it");
+  verdict.NoteWaitInVain("rank 2 left");
+  verdict.NoteRankDeath({.rank = 1, .pid = 5, .status = kKilled});
+
+  EXPECT_THAT(verdict.Judge(launch::ExitStatus{.code = 1}).message,
+              testing::HasSubstr("; before that, rank 0 left while others"));
+}
+
 TEST(VerdictTest, ACrashingScriptShowsItsLastLines) {
   Verdict verdict;
   verdict.NoteErrorLine("ValueError: bad batch");

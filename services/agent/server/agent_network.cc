@@ -246,6 +246,11 @@ void Agent::OnNetworkMessage(const network_v1::SessionResponse& message) {
       break;
     case network_v1::SessionResponse::kFailed: {
       const auto& failed = message.failed();
+      if (failed.job_goes_on()) {
+        verdict_.NoteWaitInVain(failed.reason());
+        base::Log(base::Level::kWarning, "waits_in_vain", {{"reason", failed.reason()}});
+        break;
+      }
       const auto request = requests_.extract(failed.request());
       if (!request.empty()) {
         processes_->at(request.mapped()).OnJoinFailed(failed.request(), failed.reason());

@@ -1,17 +1,18 @@
 #include "services/agent/server/job_command.h"
 
 #include <cstdlib>
-#include <filesystem>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "eidolon/controller/v1/controller.pb.h"
+#include "services/agent/launch/code_folder.h"
 #include "services/agent/launch/environment.h"
 #include "services/agent/launch/launcher_command.h"
 #include "services/agent/launch/own_command.h"
 #include "services/agent/launch/rank_launcher.h"
+#include "services/base/cache_folder.h"
+#include "services/base/log.h"
 #include "services/base/text.h"
 
 namespace eidolon::agent::server {
@@ -26,6 +27,12 @@ base::Result<void> CheckRanks(const std::string& given, std::uint32_t ranks, con
       base::ErrorCode::kInvalidArgument,
       base::StrCat("the command starts ", *number, " ranks ", what, ", and the job has ", ranks,
                    "; change one of them (--servers and --ranks-per-server of the job)"));
+}
+
+// What processes learn from GPU code is kept there for later jobs.
+std::string FolderOfCode() {
+  const std::string cache = base::CacheFolder();
+  return cache.empty() ? "" : cache + "/code";
 }
 
 std::string ListOf(const std::vector<std::uint32_t>& ranks) {
@@ -97,13 +104,17 @@ base::Result<std::unique_ptr<launch::Command>> StartCommand(const JobParts& job,
   const auto& assignment = job.assignment;
   const auto shim = launch::FindShim(library_folder);
   if (!shim) return std::unexpected(shim.error());
-  const std::string index_directory = base::StrCat(assignment.run_directory(), "/index");
-  std::error_code ignored;  // Without the folder every process makes its own indices.
-  std::filesystem::create_directory(index_directory, ignored);
+  // Without a folder every process learns by itself.
+  const launch::CodeFolder code_folder =
+      launch::PrepareCodeFolder(FolderOfCode(), base::StrCat(assignment.run_directory(), "/index"));
+  if (code_folder.refused > 0) {
+    base::Log(base::Level::kWarning, "kept_code_refused",
+              {{"folder", code_folder.path}, {"files", base::StrCat(code_folder.refused)}});
+  }
   launch::Variables environment =
       launch::ServerEnvironment(*shim,
                                 {.run_directory = assignment.run_directory(),
-                                 .index_directory = index_directory,
+                                 .index_directory = code_folder.path,
                                  .server = assignment.server(),
                                  .servers = assignment.servers(),
                                  .ranks_per_server = assignment.ranks_per_server(),

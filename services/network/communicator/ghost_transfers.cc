@@ -10,6 +10,10 @@ namespace eidolon::network::communicator {
 
 namespace {
 
+// A pair of this few possible positions is tried for a row of them at once: a pipeline's stages in
+// pairs.
+constexpr std::uint32_t kFewPositions = 8;
+
 // Whether the group also has the other half of the step: a receive for a send.
 bool IsOfRing(const Operation& operation, const TransferCall& call, std::int32_t rank,
               std::int32_t size) {
@@ -32,7 +36,8 @@ std::optional<std::int32_t> FindUnlike(const Ghosts& ghosts, std::int32_t rank,
 
 std::vector<folding::Dimension> DifferenceOf(std::span<const std::uint32_t> members,
                                              std::int32_t rank, std::int32_t peer,
-                                             std::uint32_t job_ranks) {
+                                             std::uint32_t job_ranks,
+                                             std::span<const folding::Dimension> known) {
   const auto lattice = folding::LatticeOf(members);
   const bool is_row = lattice && lattice->dimensions.size() == 1 && members.size() > 2 &&
                       members.size() < job_ranks;
@@ -43,7 +48,14 @@ std::vector<folding::Dimension> DifferenceOf(std::span<const std::uint32_t> memb
   if (step == 0 || job_ranks % step != 0 || job_ranks / step < 2) {
     return {{.stride = 1, .size = job_ranks}};
   }
-  return {{.stride = step, .size = job_ranks / step}};
+  const std::uint32_t positions = job_ranks / step;
+  const folding::Dimension halves = {.stride = step, .size = 2};
+  const bool begins_two = members.size() == 2 && std::min(own, other) / step % 2 == 0;
+  if (begins_two && positions > kFewPositions && positions % 2 == 0 &&
+      std::ranges::count(known, halves) == 0) {
+    return {halves};
+  }
+  return {{.stride = step, .size = positions}};
 }
 
 std::vector<GhostGroup> GhostGroupsOf(const Ghosts& ghosts, std::int32_t rank,

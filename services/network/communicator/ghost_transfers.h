@@ -33,10 +33,12 @@ std::optional<std::int32_t> FindUnlike(const Ghosts& ghosts, std::int32_t rank,
 // By what members `rank` and `peer` of a communicator of these global ranks differ: their position
 // in the communicator when it is a row of the program's mesh (a pipeline's stages); else, in a pair
 // or in a communicator of the whole job, the distance between the two taken for a step of the mesh;
-// each rank by itself when that distance does not divide the job.
+// each rank by itself when that distance does not divide the job. A pair among many is first taken
+// for a row of two (context parallelism of two ranks), unless that is `known` and did not suffice.
 std::vector<folding::Dimension> DifferenceOf(std::span<const std::uint32_t> members,
                                              std::int32_t rank, std::int32_t peer,
-                                             std::uint32_t job_ranks);
+                                             std::uint32_t job_ranks,
+                                             std::span<const folding::Dimension> known = {});
 
 // Of the ghosts that mirror `rank`: their transfers with live members, by ghost, in order; those
 // between two ghosts need not be. `rank` calls `operation` with `payload`. Only steps of a ring are

@@ -96,6 +96,19 @@ TEST(GhostTransfersTest, RanksOfAPairOrOfTheWholeJobDifferByTheirDistance) {
               ElementsAre(folding::Dimension{.stride = 1, .size = 64}));
 }
 
+TEST(GhostTransfersTest, APairAmongManyIsFirstTakenForARowOfTwo) {
+  const std::vector<std::uint32_t> pair = {0, 1}, later = {5, 6};
+  const folding::Dimension halves = {.stride = 1, .size = 2}, each = {.stride = 1, .size = 64};
+
+  EXPECT_THAT(DifferenceOf(pair, 0, 1, 64), ElementsAre(halves));
+  EXPECT_THAT(DifferenceOf(pair, 1, 0, 64), ElementsAre(halves));
+  EXPECT_THAT(DifferenceOf(pair, 0, 1, 64, std::vector{halves}), ElementsAre(each));
+  // Which begins at an odd place, so that rows of two would not hold it.
+  EXPECT_THAT(DifferenceOf(later, 0, 1, 64), ElementsAre(each));
+  // Few positions have a live rank each.
+  EXPECT_THAT(DifferenceOf(pair, 0, 1, 8), ElementsAre(folding::Dimension{.stride = 1, .size = 8}));
+}
+
 TEST(GhostTransfersTest, StagesOfAPipelineAreNotMirrored) {
   const Ghosts ghosts = WorldOf(8, {0, 3});
   const Operation first_stage = {

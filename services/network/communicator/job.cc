@@ -63,8 +63,6 @@ std::vector<std::uint32_t> Job::LiveServers() const {
   return all;
 }
 
-std::string Job::Communicator::Title() const { return NameOf(id, name, members.size()); }
-
 void Job::Tell(std::uint32_t server, Notice notice) {
   if (disconnected_.contains(server)) return;
   if (auto* failed = std::get_if<FailedNotice>(&notice)) {
@@ -215,8 +213,8 @@ void Job::CompleteFoldedSplit(Communicator& parent, const Gathering& gathering) 
   Announce(Found(arrivals, *ghosts), arrivals, finish, true);
 }
 
-Job::Communicator& Job::Found(const std::vector<Arrival>& arrivals,
-                              std::shared_ptr<const Ghosts> ghosts) {
+Communicator& Job::Found(const std::vector<Arrival>& arrivals,
+                         std::shared_ptr<const Ghosts> ghosts) {
   const auto is_ghost = [&](std::size_t rank) {
     return ghosts != nullptr && ghosts->IsGhost(static_cast<std::int32_t>(rank));
   };
@@ -308,7 +306,7 @@ void Job::CompleteSplit(const Communicator& parent, const Gathering& gathering) 
   }
 }
 
-Result<Job::Communicator*> Job::Find(std::uint32_t server, std::uint64_t id, std::int32_t rank) {
+Result<Communicator*> Job::Find(std::uint32_t server, std::uint64_t id, std::int32_t rank) {
   const auto found = communicators_.find(id);
   if (found == communicators_.end()) return Invalid(StrCat("communicator ", id, " is unknown"));
   Communicator& communicator = found->second;
@@ -334,7 +332,8 @@ bool Job::Refused(Communicator& communicator, std::uint32_t server) {
 void Job::FailUnlike(Communicator& communicator, std::int32_t rank, std::int32_t peer,
                      const Operation& operation) {
   std::vector<folding::Dimension> by =
-      DifferenceOf(RanksOf(communicator.members), rank, peer, folded_.fold().ranks());
+      DifferenceOf(RanksOf(communicator.members), rank, peer, folded_.fold().ranks(),
+                   folded_.fold().dimensions());
   std::erase_if(by, [&](const folding::Dimension& dimension) {
     return std::ranges::count(folded_.fold().dimensions(), dimension) > 0;
   });
@@ -374,72 +373,6 @@ void Job::FailGathering(const Gathering& gathering, const std::string& reason) {
     if (!arrival) continue;
     Tell(arrival->member.server, FailedNotice{.request = arrival->request, .reason = reason});
   }
-}
-
-void Job::Depart(Communicator& communicator, std::int32_t rank, const std::string& how) {
-  const auto at = static_cast<std::size_t>(rank);
-  if (!communicator.gone[at]) ++communicator.gone_count;
-  communicator.gone[at] = true;
-  bool needed = IsMissing(communicator, rank);
-  for (const auto& [which, gathering] : communicator.splits) {
-    needed = needed || !gathering.arrivals()[at];
-  }
-  if (!needed) return;
-  Fail(communicator, StrCat(NameRanks(communicator.members, {rank}), " ", how, " while others of ",
-                            communicator.Title(), " wait for it"));
-}
-
-Result<void> Job::Leave(std::uint32_t server, std::uint64_t id, std::int32_t rank) {
-  auto found = Find(server, id, rank);
-  if (!found) return std::unexpected(found.error());
-  Depart(**found, rank, "left");
-  EraseIfAbandoned(id);
-  return {};
-}
-
-void Job::Disconnect(std::uint32_t server) {
-  if (!disconnected_.insert(server).second) return;
-  for (auto at = joins_.begin(); at != joins_.end();) {
-    const auto& arrivals = at->second.arrivals();
-    const bool present = std::any_of(arrivals.begin(), arrivals.end(), [&](const auto& arrival) {
-      return arrival && arrival->member.server == server;
-    });
-    if (present) {
-      FailGathering(at->second, StrCat("server ", server,
-                                       " has gone while its ranks wait in "
-                                       "ncclCommInitRank"));
-    }
-    at = present ? joins_.erase(at) : std::next(at);
-  }
-  const std::set<std::uint64_t> concerned = communicators_of_[server];
-  for (std::uint64_t id : concerned) {
-    Communicator& communicator = communicators_.at(id);
-    for (std::size_t rank = 0; rank < communicator.members.size(); ++rank) {
-      if (communicator.members[rank].server != server) continue;
-      Depart(communicator, static_cast<std::int32_t>(rank),
-             StrCat("has gone with server ", server));
-    }
-    EraseIfAbandoned(id);
-  }
-}
-
-// Forgets a communicator that nobody can call or hear of any more.
-void Job::EraseIfAbandoned(std::uint64_t id) {
-  const auto found = communicators_.find(id);
-  if (found == communicators_.end()) return;
-  const Communicator& communicator = found->second;
-  if (communicator.gone_count < communicator.members.size()) return;
-  // Members that left still hear of what they had started.
-  const bool silent = communicator.running.empty() && communicator.collectives.Idle() &&
-                      communicator.transfers.Idle();
-  const bool unheard =
-      std::all_of(communicator.servers.begin(), communicator.servers.end(),
-                  [this](std::uint32_t server) { return disconnected_.contains(server); });
-  if (!silent && !unheard) return;
-  if (!silent) audience_.Cancel(number_, id);
-  for (std::uint32_t server : communicator.servers) communicators_of_[server].erase(id);
-  seclusion_.Leave(id);
-  communicators_.erase(found);
 }
 
 std::vector<std::string> Job::Waits() const {
@@ -482,6 +415,80 @@ std::vector<std::string> Job::Waits() const {
                            " from a ghost waits for that of rank ", giver, " in a group like it"));
   }
   return lines;
+}
+
+void Job::Depart(Communicator& communicator, std::int32_t rank, const std::string& how) {
+  const auto at = static_cast<std::size_t>(rank);
+  if (!communicator.gone[at]) ++communicator.gone_count;
+  communicator.gone[at] = true;
+  const bool splits = std::ranges::any_of(
+      communicator.splits, [at](const auto& split) { return !split.second.arrivals()[at]; });
+  if (!splits && !communicator.IsMissing(rank, disconnected_)) return;
+  const std::string reason = StrCat(NameRanks(communicator.members, {rank}), " ", how,
+                                    " while others of ", communicator.Title(), " wait for it");
+  if (splits) return Fail(communicator, reason);
+  WaitInVain(communicator, rank, reason);
+}
+
+// Who waits for a member that has left hangs, as on a cluster, until a timeout of its own, or
+// somebody, ends it: only when nothing else happens any more has the communicator failed. Who waits
+// for a server that has gone waits for nothing.
+void Job::WaitInVain(Communicator& communicator, std::int32_t rank, const std::string& reason) {
+  if (disconnected_.contains(communicator.members[static_cast<std::size_t>(rank)].server)) {
+    return Fail(communicator, reason);
+  }
+  if (communicator.failure || communicator.wait_in_vain) return;
+  communicator.wait_in_vain = reason;
+  for (const std::uint32_t server : communicator.servers) {
+    Tell(server,
+         FailedNotice{.communicator = communicator.id, .reason = reason, .job_goes_on = true});
+  }
+}
+
+bool Job::FailWaitsInVain() {
+  bool any = false;
+  for (auto& [id, communicator] : communicators_) {
+    const bool is_empty = communicator.gone_count == communicator.members.size();
+    if (is_empty || communicator.failure || !communicator.wait_in_vain) continue;
+    if (!communicator.GoneAndNeeded(disconnected_)) continue;
+    Fail(communicator, std::string(*communicator.wait_in_vain));
+    any = true;
+  }
+  return any;
+}
+
+Result<void> Job::Leave(std::uint32_t server, std::uint64_t id, std::int32_t rank) {
+  auto found = Find(server, id, rank);
+  if (!found) return std::unexpected(found.error());
+  Depart(**found, rank, "left");
+  EraseIfAbandoned(id);
+  return {};
+}
+
+void Job::Disconnect(std::uint32_t server) {
+  if (!disconnected_.insert(server).second) return;
+  for (auto at = joins_.begin(); at != joins_.end();) {
+    const auto& arrivals = at->second.arrivals();
+    const bool present = std::any_of(arrivals.begin(), arrivals.end(), [&](const auto& arrival) {
+      return arrival && arrival->member.server == server;
+    });
+    if (present) {
+      FailGathering(at->second, StrCat("server ", server,
+                                       " has gone while its ranks wait in "
+                                       "ncclCommInitRank"));
+    }
+    at = present ? joins_.erase(at) : std::next(at);
+  }
+  const std::set<std::uint64_t> concerned = communicators_of_[server];
+  for (std::uint64_t id : concerned) {
+    Communicator& communicator = communicators_.at(id);
+    for (std::size_t rank = 0; rank < communicator.members.size(); ++rank) {
+      if (communicator.members[rank].server != server) continue;
+      Depart(communicator, static_cast<std::int32_t>(rank),
+             StrCat("has gone with server ", server));
+    }
+    EraseIfAbandoned(id);
+  }
 }
 
 }  // namespace eidolon::network::communicator

@@ -23,6 +23,7 @@
 #include "services/network/communicator/audience.h"
 #include "services/network/communicator/calls.h"
 #include "services/network/communicator/collective_book.h"
+#include "services/network/communicator/communicator.h"
 #include "services/network/communicator/folded_members.h"
 #include "services/network/communicator/ghosts.h"
 #include "services/network/communicator/job_plan.h"
@@ -65,8 +66,7 @@ class Job {
   // Ranks of which one is needed for whatever else may load the links of a transfer; none: others
   // may, too.
   std::span<const Decider> DecidersOf(const flow::TransferKey& key) const;
-  // Tells how a transfer ends that none of these will disturb any more. False while a call is
-  // open that may still do so.
+  // Tells how a transfer ends that none of these disturbs any more. False: an open call may.
   bool Foresee(const flow::Finish& finish);
 
   // The duration of an operation alone on the fabric.
@@ -77,6 +77,8 @@ class Job {
   flow::LinkUses UsesOf(const flow::Transfer& transfer) const;
   void ForgetRoutes();  // The topology has others now.
 
+  // Nothing happens any more: what waits for a member that left has failed. False: there is none.
+  bool FailWaitsInVain();
   // One line for each thing that somebody waits in and somebody is missing from.
   std::vector<std::string> Waits() const;
 
@@ -89,46 +91,9 @@ class Job {
   std::size_t communicators() const { return communicators_.size(); }
 
  private:
-  struct Running {
-    collective::Cost cost;
-    collective::Load load;
-    std::optional<base::SimTime> foreseen;  // Its end, which was told.
-  };
-  struct Communicator {
-    std::uint64_t id = 0;
-    std::string name;
-    std::vector<Member> members;
-    std::vector<std::uint32_t> servers;  // Of the members, each once, in order.
-    std::vector<topology::Place> places;
-    // Where ghosts do what this communicator does, in communicators of their own: GPUs in rank
-    // order.
-    std::vector<std::vector<topology::Place>> images;
-    collective::Shape shape;
-    std::shared_ptr<const Ghosts> ghosts;   // Null: every member has a process.
-    std::optional<RowBroadcasts::Row> row;  // Of a folded job's mesh.
-    CollectiveBook collectives{0};
-    TransferBook transfers;
-    // Ghosts that take part in a live member's group, until that group is reached.
-    std::map<GroupId, std::vector<std::int32_t>> mirrored_groups;
-    std::vector<bool> gone;  // Left, or their server has gone. Who left may still arrive.
-    std::size_t gone_count = 0;
-    std::optional<std::string> failure;
-    std::vector<std::uint32_t> split_calls;          // By rank.
-    std::map<std::uint32_t, Gathering> splits;       // By the how-manieth split.
-    std::map<std::string, Gathering> folded_splits;  // By who meets.
-    std::map<std::uint64_t, Running> running;
-    RouteBook routes;
-
-    std::string Title() const;
-    bool IsGhost(std::size_t rank) const {
-      return ghosts != nullptr && ghosts->IsGhost(static_cast<std::int32_t>(rank));
-    }
-  };
-
   base::Result<void> CheckMember(std::uint32_t server, const Member& member) const;
   // When `rank` is one of its members on `server`.
-  base::Result<Communicator*> Find(std::uint32_t server, std::uint64_t communicator,
-                                   std::int32_t rank);
+  base::Result<Communicator*> Find(std::uint32_t server, std::uint64_t id, std::int32_t rank);
   bool Refused(Communicator& communicator, std::uint32_t server);
   std::uint32_t NextOrdinal(const Member& member);
   // `parent`: of a split; 0 for a join.
@@ -151,9 +116,8 @@ class Job {
   void CompareWork(const Communicator& communicator, const IssueCall& call);
   void FailGathering(const Gathering& gathering, const std::string& reason);
   void Depart(Communicator& communicator, std::int32_t rank, const std::string& how);
-  bool IsMissing(const Communicator& communicator, std::int32_t rank) const;
+  void WaitInVain(Communicator& communicator, std::int32_t rank, const std::string& reason);
   void EraseIfAbandoned(std::uint64_t id);
-  std::optional<std::int32_t> GoneAndNeeded(const Communicator& communicator) const;
   base::Result<void> IssueCollective(Communicator& communicator, IssueCall call);
   base::Result<void> IssueTransfers(Communicator& communicator, IssueCall call);
   void TellBroadcast(const Communicator& communicator, std::int32_t root,

@@ -170,15 +170,31 @@ TEST_F(JobTest, WhatWasCompleteEndsThoughAServerVanished) {
   EXPECT_TRUE(recorder_.All<FailedNotice>(0).empty());
 }
 
-TEST_F(JobTest, ACallAfterAMemberLeftFails) {
+TEST_F(JobTest, ACallAfterAMemberLeftFailsOnceNothingHappensAnyMore) {
   const std::uint64_t id = Join();
   ASSERT_TRUE(job_.Leave(1, id, 1).has_value());
 
   ASSERT_TRUE(job_.Issue(0, Sum(id, 0, 8)).has_value());
 
+  ASSERT_EQ(recorder_.All<FailedNotice>(0).size(), 1u);
+  EXPECT_TRUE(recorder_.All<FailedNotice>(0)[0].job_goes_on);
+  EXPECT_TRUE(job_.FailWaitsInVain());
+  EXPECT_FALSE(recorder_.All<FailedNotice>(0).back().job_goes_on);
   EXPECT_EQ(recorder_.All<FailedNotice>(0).back().reason,
             "rank 4 has left communicator 'dp' of 2 ranks before rank 0 called all_reduce (sum) of "
             "8 uint8");
+}
+
+TEST_F(JobTest, WhoWaitsForAMemberThatLeftMayLeaveToo) {
+  const std::uint64_t id = Join();
+  ASSERT_TRUE(job_.Issue(0, Sum(id, 0, 8)).has_value());
+
+  ASSERT_TRUE(job_.Leave(1, id, 1).has_value());
+  ASSERT_TRUE(job_.Leave(0, id, 0).has_value());
+
+  ASSERT_EQ(recorder_.All<FailedNotice>(0).size(), 1u);
+  EXPECT_TRUE(recorder_.All<FailedNotice>(0)[0].job_goes_on);
+  EXPECT_FALSE(job_.FailWaitsInVain());
 }
 
 TEST_F(JobTest, AMemberThatLeftStillArrivesAtWhatItHadCalled) {
@@ -276,12 +292,13 @@ TEST_F(JobTest, AReceiverThatLeftStillGetsWhatIsSentToIt) {
   EXPECT_TRUE(recorder_.All<FailedNotice>(0).empty());
 }
 
-TEST_F(JobTest, ASendToWhoLeftWithoutReceivingItFails) {
+TEST_F(JobTest, ASendToWhoLeftWithoutReceivingItWaitsInVain) {
   const std::uint64_t id = Join();
   ASSERT_TRUE(job_.Leave(1, id, 1).has_value());
 
   ASSERT_TRUE(job_.Issue(0, FirstTransfer(id, 0)).has_value());
 
+  EXPECT_TRUE(recorder_.All<FailedNotice>(0).back().job_goes_on);
   EXPECT_THAT(recorder_.All<FailedNotice>(0).back().reason,
               HasSubstr("called a send or receive with it"));
 }

@@ -39,27 +39,6 @@ void Job::CompareWork(const Communicator& communicator, const IssueCall& call) {
   }
 }
 
-// Whether calls wait in vain for a member that has gone. Its streams still come to what it called
-// before it left (ncclCommAbort does not wait for them), unless its agent has gone too.
-bool Job::IsMissing(const Communicator& communicator, std::int32_t rank) const {
-  const std::uint32_t server = communicator.members[static_cast<std::size_t>(rank)].server;
-  if (disconnected_.contains(server)) {
-    return communicator.collectives.Needs(rank) || communicator.transfers.Needs(rank);
-  }
-  return communicator.collectives.Misses(rank) || communicator.transfers.Misses(rank);
-}
-
-// A gone member that the communicator's calls wait for.
-std::optional<std::int32_t> Job::GoneAndNeeded(const Communicator& communicator) const {
-  if (communicator.gone_count == 0) return std::nullopt;
-  for (std::size_t rank = 0; rank < communicator.gone.size(); ++rank) {
-    const auto at = static_cast<std::int32_t>(rank);
-    if (!communicator.gone[rank] || communicator.IsGhost(rank)) continue;
-    if (IsMissing(communicator, at)) return at;
-  }
-  return std::nullopt;
-}
-
 Result<void> Job::IssueCollective(Communicator& communicator, IssueCall call) {
   const auto issued = communicator.collectives.Issue(
       call.sequence, call.rank, call.operation, std::move(call.payload),
@@ -75,12 +54,12 @@ Result<void> Job::IssueCollective(Communicator& communicator, IssueCall call) {
     return {};
   }
   // A member that left may have called this one before.
-  if (const auto rank = GoneAndNeeded(communicator)) {
-    Fail(communicator,
-         StrCat(NameRanks(communicator.members, {*rank}), " has left ", communicator.Title(),
-                " before ", NameRanks(communicator.members, {call.rank}), " called ",
-                Describe(call.operation)));
-    return {};
+  if (const auto rank = communicator.GoneAndNeeded(disconnected_)) {
+    WaitInVain(communicator, *rank,
+               StrCat(NameRanks(communicator.members, {*rank}), " has left ", communicator.Title(),
+                      " before ", NameRanks(communicator.members, {call.rank}), " called ",
+                      Describe(call.operation)));
+    if (communicator.failure) return {};
   }
   if (communicator.row && !RowsAreAlike(communicator, call)) return {};
   for (const CollectiveBook::Values& values : *issued) {
@@ -179,12 +158,12 @@ Result<void> Job::IssueTransfers(Communicator& communicator, IssueCall call) {
     Fail(communicator, StrCat(communicator.Title(), ": ", issued.error().message));
     return {};
   }
-  if (const auto rank = GoneAndNeeded(communicator)) {
-    Fail(communicator,
-         StrCat(NameRanks(communicator.members, {*rank}), " has left ", communicator.Title(),
-                " before ", NameRanks(communicator.members, {call.rank}),
-                " called a send or receive with it"));
-    return {};
+  if (const auto rank = communicator.GoneAndNeeded(disconnected_)) {
+    WaitInVain(communicator, *rank,
+               StrCat(NameRanks(communicator.members, {*rank}), " has left ", communicator.Title(),
+                      " before ", NameRanks(communicator.members, {call.rank}),
+                      " called a send or receive with it"));
+    if (communicator.failure) return {};
   }
   TellTransferred(communicator, *issued);
   const GroupId own{call.rank, call.sequence};
@@ -491,6 +470,25 @@ Result<Cost> Job::Estimate(std::uint64_t id, const Operation& operation) const {
               .channels = cost.channels,
               .relative_error = cost.relative_error,
               .at_least = collective::LeastTransferTime(communicator.shape, bytes)};
+}
+
+// Forgets a communicator that nobody can call or hear of any more.
+void Job::EraseIfAbandoned(std::uint64_t id) {
+  const auto found = communicators_.find(id);
+  if (found == communicators_.end()) return;
+  const Communicator& communicator = found->second;
+  if (communicator.gone_count < communicator.members.size()) return;
+  // Members that left still hear of what they had started.
+  const bool silent = communicator.running.empty() && communicator.collectives.Idle() &&
+                      communicator.transfers.Idle();
+  const bool unheard =
+      std::all_of(communicator.servers.begin(), communicator.servers.end(),
+                  [this](std::uint32_t server) { return disconnected_.contains(server); });
+  if (!silent && !unheard) return;
+  if (!silent) audience_.Cancel(number_, id);
+  for (std::uint32_t server : communicator.servers) communicators_of_[server].erase(id);
+  seclusion_.Leave(id);
+  communicators_.erase(found);
 }
 
 }  // namespace eidolon::network::communicator

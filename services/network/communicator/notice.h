@@ -85,6 +85,8 @@ struct FailedNotice {
   std::uint64_t request = 0;
   std::string reason;
   bool server_gone = false;  // A server of the job had gone before.
+  // Members wait for one that has left, and may still end by themselves: nothing has failed yet.
+  bool job_goes_on = false;
   // Of a folded job: ranks of one class are not alike, but differ by their positions in these.
   std::vector<folding::Dimension> ranks_differ_by;
 };

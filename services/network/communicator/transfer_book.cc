@@ -34,6 +34,23 @@ std::vector<Payload> SplitInput(const Operation& operation, const Payload& input
   return parts;
 }
 
+// NCCL compares no sizes. Up to 16 KiB (NCCL_P2P_LL_THRESHOLD) both sides choose the protocol LL,
+// whose lines carry eight bytes each: a receive ends when its lines have come, whatever else was
+// sent. PyTorch 2.9's pipelines, whose stages send a number of eight bytes and receive one of four,
+// depend on it. Longer ones may choose different protocols, and wait.
+bool EndsAllTheSame(std::uint64_t send, std::uint64_t receive) {
+  constexpr std::uint64_t kLowLatencyMax = 16 * 1024, kLine = 8;
+  return send > 0 && receive > 0 && send <= kLowLatencyMax && receive <= kLowLatencyMax &&
+         (receive + kLine - 1) / kLine <= (send + kLine - 1) / kLine;
+}
+
+// What a receive of so many bytes has of what was sent.
+Payload ReceivedOf(Payload sent, std::uint64_t receive) {
+  if (!sent || sent->size() < receive) return std::nullopt;
+  sent->resize(receive);
+  return sent;
+}
+
 }  // namespace
 
 Result<void> TransferBook::AddCall(GroupId id, Group& group, const TransferCall& call,
@@ -49,15 +66,16 @@ Result<void> TransferBook::AddCall(GroupId id, Group& group, const TransferCall&
         StrCat("rank ", id.rank, call.send ? " sends" : " receives", " number ", call.sequence,
                call.send ? " to rank " : " from rank ", call.peer, " twice"));
   }
-  if (other && other->bytes != call.bytes) {
-    const std::uint64_t send = call.send ? call.bytes : other->bytes;
-    const std::uint64_t receive = call.send ? other->bytes : call.bytes;
+  const std::uint64_t send = call.send || !other ? call.bytes : other->bytes;
+  const std::uint64_t receive = call.send && other ? other->bytes : call.bytes;
+  if (send != receive && !EndsAllTheSame(send, receive)) {
     return Fail(
         ErrorCode::kFailedPrecondition,
         StrCat("rank ", pair.from, " sends ", send, " bytes to rank ", pair.to, ", which receives ",
                receive, " bytes (number ", pair.sequence, " of this pair)"));
   }
   own = Side{.group = id, .bytes = call.bytes, .bytes_sent = std::move(sent)};
+  if (send != receive) sides.send->bytes_sent = ReceivedOf(sides.send->bytes_sent, receive);
   group.pairs.push_back(pair);
   if (call.send) {
     if (sides.receive) --groups_.at(sides.receive->group).unmet;

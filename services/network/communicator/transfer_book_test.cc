@@ -140,11 +140,37 @@ TEST(TransferBookTest, PartnersMustAgreeOnTheSize) {
   TransferBook book;
   ASSERT_TRUE(book.Issue({0, 0}, Group({Send(1, 2, 3)}), std::nullopt).has_value());
 
-  const auto issued = book.Issue({1, 0}, Group({Receive(0, 4, 3)}), std::nullopt);
+  const auto issued = book.Issue({1, 0}, Group({Receive(0, 9, 3)}), std::nullopt);
 
   ASSERT_FALSE(issued.has_value());
   EXPECT_EQ(issued.error().message,
-            "rank 0 sends 2 bytes to rank 1, which receives 4 bytes (number 3 of this pair)");
+            "rank 0 sends 2 bytes to rank 1, which receives 9 bytes (number 3 of this pair)");
+  ASSERT_TRUE(book.Issue({2, 0}, Group({Receive(3, 16384)}), std::nullopt).has_value());
+  EXPECT_FALSE(book.Issue({3, 0}, Group({Send(2, 16385)}), std::nullopt).has_value());
+}
+
+TEST(TransferBookTest, AShortReceiveHasTheBeginningOfWhatWasSent) {
+  TransferBook book;
+  ASSERT_TRUE(book.Issue({0, 0}, Group({Send(1, 8)}), "abcdefgh")->empty());
+  ASSERT_TRUE(book.Issue({1, 1}, Group({Receive(0, 3, 1)}), std::nullopt)->empty());
+
+  const auto first = book.Issue({1, 0}, Group({Receive(0, 4)}), std::nullopt);
+  const auto second = book.Issue({0, 1}, Group({Send(1, 100, 1)}), std::string(100, 'x'));
+
+  ASSERT_EQ(first->size(), 1u);
+  EXPECT_EQ(first->front().result, "abcd");
+  ASSERT_EQ(second->size(), 1u);
+  EXPECT_EQ(second->front().result, "xxx");
+}
+
+TEST(TransferBookTest, AReceiveWithinTheSentLineKnowsNothingBeyondWhatWasSent) {
+  TransferBook book;
+  ASSERT_TRUE(book.Issue({0, 0}, Group({Send(1, 2)}), "ab")->empty());
+
+  const auto values = book.Issue({1, 0}, Group({Receive(0, 4)}), std::nullopt);
+
+  ASSERT_EQ(values->size(), 1u);
+  EXPECT_FALSE(values->front().result.has_value());
 }
 
 TEST(TransferBookTest, RefusesCallsOutOfOrder) {

@@ -187,6 +187,7 @@ struct Writer {
     failed.set_request(notice.request);
     failed.set_reason(notice.reason);
     failed.set_server_gone(notice.server_gone);
+    failed.set_job_goes_on(notice.job_goes_on);
     folding::AddDimensions(notice.ranks_differ_by, failed.mutable_ranks_differ_by());
   }
 };

@@ -230,7 +230,7 @@ void Simulation::Tell(std::uint64_t job, std::uint32_t server, Notice notice) {
     horizon_.Sent(session, committed->finish);
   } else if (const auto* failed = std::get_if<communicator::FailedNotice>(&notice)) {
     // Jobs end server by server: the ranks of the others wait for those that have gone.
-    if (!failed->server_gone) ++statistics_.failures;
+    if (!failed->server_gone && !failed->job_goes_on) ++statistics_.failures;
   }
   ToJobTime(notice, Job(job).epoch);
   listener_.Tell(job, server, notice);
@@ -407,6 +407,10 @@ void Simulation::AskAgain() {
 void Simulation::ReportDeadlock() {
   for (auto& [number, entry] : jobs_) {
     if (entry.deadlock_reported) continue;
+    if (entry.job.FailWaitsInVain()) {
+      entry.deadlock_reported = true;
+      continue;
+    }
     std::vector<std::string> waits = entry.job.Waits();
     if (const std::size_t still = transfers_.Active(); still > 0) {
       waits.push_back(StrCat(still, " transfers stand still: a link on their way has failed (",

@@ -1,0 +1,70 @@
+// A communicator as the network sees it: its members, and what they have called and not ended yet.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "services/base/sim_time.h"
+#include "services/network/collective/cost.h"
+#include "services/network/collective/shape.h"
+#include "services/network/collective/traffic.h"
+#include "services/network/communicator/collective_book.h"
+#include "services/network/communicator/ghosts.h"
+#include "services/network/communicator/meeting.h"
+#include "services/network/communicator/route_book.h"
+#include "services/network/communicator/row_broadcasts.h"
+#include "services/network/communicator/transfer_book.h"
+#include "services/network/topology/topology.h"
+
+namespace eidolon::network::communicator {
+
+// A collective on the fabric.
+struct Running {
+  collective::Cost cost;
+  collective::Load load;
+  std::optional<base::SimTime> foreseen;  // Its end, which was told.
+};
+// Of one job, which is not thread safe.
+struct Communicator {
+  std::uint64_t id = 0;
+  std::string name;
+  std::vector<Member> members;
+  std::vector<std::uint32_t> servers;  // Of the members, each once, in order.
+  std::vector<topology::Place> places;
+  // Where ghosts do what this one does, in communicators of their own: GPUs in rank order.
+  std::vector<std::vector<topology::Place>> images;
+  collective::Shape shape;
+  std::shared_ptr<const Ghosts> ghosts;   // Null: every member has a process.
+  std::optional<RowBroadcasts::Row> row;  // Of a folded job's mesh.
+  CollectiveBook collectives{0};
+  TransferBook transfers;
+  // Ghosts that take part in a live member's group, until that group is reached.
+  std::map<GroupId, std::vector<std::int32_t>> mirrored_groups;
+  std::vector<bool> gone;  // Left, or their server has gone. Who left may still arrive.
+  std::size_t gone_count = 0;
+  std::optional<std::string> failure;
+  std::optional<std::string> wait_in_vain;         // Why members do, for one that has left.
+  std::vector<std::uint32_t> split_calls;          // By rank.
+  std::map<std::uint32_t, Gathering> splits;       // By the how-manieth split.
+  std::map<std::string, Gathering> folded_splits;  // By who meets.
+  std::map<std::uint64_t, Running> running;
+  RouteBook routes;
+
+  std::string Title() const;
+  // Whether calls wait in vain for a member that has gone. Its streams still come to what it called
+  // before it left (ncclCommAbort does not wait for them), unless its server is `disconnected`.
+  bool IsMissing(std::int32_t rank, const std::set<std::uint32_t>& disconnected) const;
+  // A gone member that calls wait for.
+  std::optional<std::int32_t> GoneAndNeeded(const std::set<std::uint32_t>& disconnected) const;
+  bool IsGhost(std::size_t rank) const {
+    return ghosts != nullptr && ghosts->IsGhost(static_cast<std::int32_t>(rank));
+  }
+};
+
+}  // namespace eidolon::network::communicator
