@@ -93,7 +93,8 @@ std::vector<std::string> WheelFolders(const std::vector<std::string>& objects) {
       const std::size_t at = object.find(packages);
       if (at == std::string::npos) continue;
       const std::string root = object.substr(0, at + packages.size());
-      for (const char* folder : {"nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"}) {
+      for (const char* folder :
+           {"nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib", "nvidia/nvjitlink/lib"}) {
         folders.push_back(root + folder);
       }
     }

@@ -13,34 +13,7 @@ namespace {
 constexpr std::size_t kMostUnknownInputs = 8;  // Of a shape.
 constexpr std::size_t kMostOfShape = 32;       // Footprints.
 
-std::uint32_t WordAt(std::span<const std::byte> parameters, std::size_t at) {
-  std::uint32_t word = 0;
-  if (at >= parameters.size()) return word;
-  std::memcpy(&word, parameters.data() + at, std::min<std::size_t>(4, parameters.size() - at));
-  return word;
-}
-
 }  // namespace
-
-Condition::Condition(std::span<const std::byte> parameters, std::span<const std::uint8_t> read,
-                     std::span<const std::uint32_t> places) {
-  auto place = places.begin();
-  for (std::uint32_t at = 0; at < parameters.size(); at += 4) {
-    while (place != places.end() && *place + 8 <= at) ++place;
-    const bool in_pointer = place != places.end() && *place <= at;
-    if (in_pointer) {
-      if (*place == at) words_.push_back({at, 0xff, WordAt(parameters, at) & 0xff});
-    } else if (at / 4 < read.size() && read[at / 4] != 0) {
-      words_.push_back({at, ~0u, WordAt(parameters, at)});
-    }
-  }
-}
-
-bool Condition::Holds(std::span<const std::byte> parameters) const {
-  return std::ranges::all_of(words_, [&](const Word& word) {
-    return (WordAt(parameters, word.at) & word.mask) == word.value;
-  });
-}
 
 std::uint64_t UnknownInput::AddressIn(const LaunchPointers& pointers) const {
   const auto found = std::ranges::lower_bound(pointers.list, pointer, {}, &PointerWord::at);
@@ -88,11 +61,61 @@ const Footprint* FindFootprint(const ShapeExperience& shape,
   return found == shape.footprints.end() ? nullptr : &found->second;
 }
 
+namespace {
+
+// What is kept of launches of this shape.
+struct KeptOfShape {
+  base::Digest key;
+  ShapeExperience& shape;
+  const Learning& learning;
+  const KeptFootprints& kept;
+
+  bool Find() const {
+    if (!shape.kept) shape.kept = kept.Load(key, learning.pointers.list.size());
+    const auto found = std::ranges::find_if(*shape.kept, [&](const KeptFootprint& one) {
+      return one.condition.Holds(learning.launch.parameters);
+    });
+    if (found == shape.kept->end()) return false;
+    Footprint footprint = found->footprint;
+    if (found->all_variables) {
+      footprint.variables.assign(learning.variables.begin(), learning.variables.end());
+    }
+    shape.footprints.emplace_back(found->condition, std::move(footprint));
+    return true;
+  }
+
+  void Add(const Condition& condition, const Footprint& footprint) const {
+    const bool all_variables =
+        !footprint.variables.empty() && std::ranges::equal(footprint.variables, learning.variables);
+    if (!footprint.variables.empty() && !all_variables) return;
+    KeptFootprint one{.condition = condition, .footprint = footprint};
+    one.footprint.variables.clear();
+    one.all_variables = all_variables;
+    kept.Add(key, learning.pointers.list.size(), std::move(one));
+  }
+};
+
+}  // namespace
+
 const Footprint* AddFootprint(KernelExperience& kernel, ShapeExperience& shape, Learning learning,
-                              const value::Store& store) {
+                              const value::Store& store, const KeptFootprints& kept) {
   std::vector<std::uint8_t> read;
   learning.words_read = &read;
+  bool saw_variables = false;
+  learning.saw_variables = &saw_variables;
   const bool learns = kernel.footprints < kMostFootprints && shape.footprints.size() < kMostOfShape;
+  const bool may_be_kept =
+      learns && kernel.code != nullptr && kernel.code->content != base::Digest{};
+  const KeptOfShape of_shape{
+      .key = may_be_kept ? KeyOf(kernel.code->content, learning.program.name, learning)
+                         : base::Digest{},
+      .shape = shape,
+      .learning = learning,
+      .kept = kept};
+  if (may_be_kept && of_shape.Find()) {
+    ++kernel.footprints;
+    return &shape.footprints.back().second;
+  }
   if (learns && !kernel.steady) kernel.steady = interpret::FindSteadyBranches(learning.program);
   learning.steady = kernel.steady ? &*kernel.steady : nullptr;
   Footprint footprint = learns ? LearnFootprint(learning, store) : CautiousFootprint(learning);
@@ -101,7 +124,9 @@ const Footprint* AddFootprint(KernelExperience& kernel, ShapeExperience& shape, 
   // What is taken without a look holds for whatever the other words are.
   shape.footprints.emplace_back(Condition(learning.launch.parameters, read, places),
                                 std::move(footprint));
-  return &shape.footprints.back().second;
+  const auto& [condition, added] = shape.footprints.back();
+  if (may_be_kept && !saw_variables) of_shape.Add(condition, added);
+  return &added;
 }
 
 }  // namespace eidolon::shim::compute

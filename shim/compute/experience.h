@@ -16,31 +16,13 @@
 #include <utility>
 #include <vector>
 
+#include "shim/compute/condition.h"
 #include "shim/compute/footprint.h"
+#include "shim/compute/kept_footprints.h"
 #include "shim/compute/machine_code.h"
 #include "shim/compute/plausible_results.h"
 
 namespace eidolon::shim::compute {
-
-// Words of a parameter block and what they must hold.
-class Condition {
- public:
-  // `read`: a mark for each word of four bytes. Of pointers, whose places are given, only the
-  // lowest byte counts: kernels ask how they are aligned.
-  Condition(std::span<const std::byte> parameters, std::span<const std::uint8_t> read,
-            std::span<const std::uint32_t> places);
-
-  // What lies behind the block is zero.
-  bool Holds(std::span<const std::byte> parameters) const;
-
- private:
-  struct Word {
-    std::uint32_t at;  // Offset in the block.
-    std::uint32_t mask;
-    std::uint32_t value;
-  };
-  std::vector<Word> words_;
-};
 
 // A place that a launch found unknown: behind one of its pointers.
 struct UnknownInput {
@@ -62,6 +44,8 @@ struct ShapeExperience {
   std::vector<std::pair<Condition, UnknownInput>> unknown_inputs;
   interpret::IdleWarps idle;
   std::deque<std::pair<Condition, Footprint>> footprints;  // Stay where they are.
+  // What other processes learned; nothing: not looked for yet.
+  std::optional<std::vector<KeptFootprint>> kept;
 };
 
 struct ShapeKey {
@@ -113,10 +97,10 @@ void RememberUnknown(ShapeExperience& shape, Condition condition, const UnknownI
 
 // A footprint that was learned from such a launch; null when there is none.
 const Footprint* FindFootprint(const ShapeExperience& shape, std::span<const std::byte> parameters);
-// Learns one, or, when the kernel taught enough, takes all that it may write. `learning.words_read`
-// is not used.
+// Takes what another process has learned, or learns one, or, when the kernel taught enough, takes
+// all that it may write. `learning.words_read` is not used.
 const Footprint* AddFootprint(KernelExperience& kernel, ShapeExperience& shape, Learning learning,
-                              const value::Store& store);
+                              const value::Store& store, const KeptFootprints& kept);
 
 // Footprints that are learned of one kernel: each takes milliseconds, and steps whose shapes or
 // scalars never come again would pay for one each time.

@@ -50,7 +50,7 @@ class ExperienceTest : public testing::Test {
                          .stores = stores,
                          .variables = {},
                          .whole = true},
-                        store_);
+                        store_, KeptFootprints("", {}));
   }
   const Footprint* Find(const TileParameters& parameters) const {
     return FindFootprint(shape_, BytesOf(parameters));

@@ -64,8 +64,7 @@ void AddWritten(Touched& touched, std::int64_t begin, std::int64_t end) {
 }
 
 Observation Observe(const interpret::Program& program, const interpret::Launch& launch,
-                    std::size_t pointers, const value::Store& store, std::uint64_t pattern) {
-  MadeUpMemory memory(store, pattern);
+                    std::size_t pointers, MadeUpMemory memory) {
   const std::size_t blocks = launch.blocks.size();
   const interpret::Limits& limits = blocks == 0   ? kWholeLimits
                                     : blocks == 1 ? kBlockLimits
@@ -231,7 +230,8 @@ class Learner {
     moved.blocks = blocks;
     std::vector<std::uint8_t> read;
     moved.words_read = &read;
-    Observation result = Observe(watch_.program(), moved, count_, store_, pattern);
+    Observation result = Observe(watch_.program(), moved, count_,
+                                 MadeUpMemory(store_, pattern, learning_.saw_variables));
     NoteWordsRead(learning_, read);
     for (std::size_t i = 0; i < count_; ++i) {
       // Relative to the pointer itself, not to its window's page.
@@ -384,7 +384,8 @@ Footprint LearnFootprint(const Learning& learning, const value::Store& store) {
                          .variables = learning.variables,
                          .whole = learning.whole,
                          .steady = learning.steady,
-                         .words_read = learning.words_read};
+                         .words_read = learning.words_read,
+                         .saw_variables = learning.saw_variables};
   return LearnWays(reached, store);
 }
 

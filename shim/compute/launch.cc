@@ -15,6 +15,7 @@
 #include "services/base/text.h"
 #include "services/ring/layout.h"
 #include "shim/compute/experience.h"
+#include "shim/compute/kept_footprints.h"
 #include "shim/compute/known_results.h"
 #include "shim/compute/machine_code.h"
 #include "shim/compute/page_memory.h"
@@ -425,7 +426,7 @@ class RecordedLaunch : public value::Deferred {
                                 .stores = stores,
                                 .variables = code.variables,
                                 .whole = IsSmall(shape_)},
-                               store);
+                               store, ProcessKeptFootprints());
       Trace(kernel_.name, base::StrCat("changes: ", Describe(*footprint)));
     }
     return *footprint;

@@ -28,6 +28,9 @@ struct Learning {
   const std::vector<std::uint32_t>* steady = nullptr;
   // When given: a mark for each word of the parameters that the answer depends on.
   std::vector<std::uint8_t>* words_read = nullptr;
+  // When given: set where a variable of the module was looked at. Then the answer holds for what
+  // the variables are now, and where they lie in this process.
+  bool* saw_variables = nullptr;
 };
 
 }  // namespace eidolon::shim::compute

@@ -33,6 +33,7 @@ constexpr std::size_t kMostImages = 8;
 struct Image {
   const void* start = nullptr;
   std::vector<std::byte> unpacked;
+  base::Digest content;  // Of what was unpacked.
   cubin::Code code;
   cubin::Program program;
 };
@@ -119,6 +120,7 @@ class Cache {
 
   void Describe(const Image& image, std::string_view name, const std::vector<Moved>& moved,
                 MachineCode& code) {
+    if (moved.empty()) code.content = image.content;
     for (std::uint32_t i = 0; i < image.program.sections.size(); ++i) {
       const cubin::ProgramSection& section = image.program.sections[i];
       if (!IsVariable(section)) continue;
@@ -178,6 +180,7 @@ class Cache {
     }
     auto program = cubin::ParseProgram(image.unpacked);
     if (!program) return std::unexpected(std::move(program.error()));
+    image.content = base::Hash128(image.unpacked.data(), image.unpacked.size());
     image.code = std::move(*code);
     image.program = std::move(*program);
     if (started_.insert(image.start).second) SetVariables(image, store);

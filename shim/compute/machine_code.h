@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "services/base/error.h"
+#include "services/base/hash.h"
 #include "services/cubin/target.h"
 #include "services/interpret/program.h"
 #include "shim/value/store.h"
@@ -41,7 +42,9 @@ struct SetConstant {
 
 struct MachineCode {
   std::unique_ptr<interpret::Program> program;  // Null when the kernel cannot be run.
-  std::string refusal;                          // Then why.
+  // Of the cubin that it was made from; zero when variables of the program were put into it.
+  base::Digest content;
+  std::string refusal;  // Then why.
   // Shown ones, when the kernel reads bank 3. Each lies within the bank.
   std::vector<SetConstant> constants;
   // Where variables that kernels can write lie; also when the kernel cannot be run.

@@ -27,9 +27,10 @@ constexpr std::uint64_t WindowBase(std::size_t pointer) {
 // Memory that holds made-up values wherever a kernel looks.
 class MadeUpMemory : public interpret::Memory {
  public:
-  // `pattern`: eight bytes that repeat.
-  MadeUpMemory(const value::Store& store, std::uint64_t pattern)
-      : store_(store), pattern_(pattern) {}
+  // `pattern`: eight bytes that repeat. `saw_variables`: set when a variable of a module is looked
+  // at; may be null.
+  MadeUpMemory(const value::Store& store, std::uint64_t pattern, bool* saw_variables = nullptr)
+      : store_(store), pattern_(pattern), saw_variables_(saw_variables) {}
 
   interpret::Page* FindPage(std::uint64_t number) override {
     constexpr std::size_t kMostPages = 8192;
@@ -39,6 +40,7 @@ class MadeUpMemory : public interpret::Memory {
     page = std::make_unique_for_overwrite<interpret::Page>();
     const std::uint64_t address = number * interpret::kPageBytes;
     if (address >= kModuleBegin && address < kModuleEnd) {
+      if (saw_variables_ != nullptr) *saw_variables_ = true;
       store_.ReadPage(number, page->bytes.data(), page->known);
     } else {
       for (std::size_t i = 0; i < interpret::kPageBytes; i += 8) {
@@ -62,6 +64,7 @@ class MadeUpMemory : public interpret::Memory {
  private:
   const value::Store& store_;
   const std::uint64_t pattern_;
+  bool* const saw_variables_;
   std::map<std::uint64_t, std::unique_ptr<interpret::Page>> pages_;
 };
 

@@ -38,7 +38,7 @@ std::vector<interpret::BlockTrace> WatchSomeBlocks(const Learning& learning,
     launch.blocks = std::span(&block, 1);
     for (const std::uint64_t pattern : patterns) {
       interpret::BranchWatch watch(learning.program, ends);
-      MadeUpMemory memory(store, pattern);
+      MadeUpMemory memory(store, pattern, learning.saw_variables);
       interpret::Run(watch.program(), launch, memory, kReachLimits);
       NoteWordsRead(learning, read);
       traces.push_back(watch.trace());

@@ -75,10 +75,13 @@ std::optional<Arena::Range> RangeOf(const Learning& learning, const Arena& arena
   return Arena::Range(begin, buffer->second);
 }
 
-// Whether the first blocks read nothing, write into the range, and foretell a launch within the
-// limits.
-bool FirstBlocksAllow(const Learning& learning, const Arena& arena, const Arena::Range& range,
-                      const interpret::Limits& limits) {
+// Where the launch's writes end, seen from its first blocks, none of which writes less than a later
+// one: behind as many bytes as all blocks write if each writes as much, or at the range's end where
+// they leave gaps or write nothing. Nothing where these blocks read memory, write elsewhere, or
+// foretell a launch beyond the limits.
+std::optional<std::uint64_t> EndOfWrites(const Learning& learning, const Arena& arena,
+                                         const Arena::Range& range,
+                                         const interpret::Limits& limits) {
   std::array<std::uint64_t, kTriedBlocks> blocks;
   std::iota(blocks.begin(), blocks.end(), std::uint64_t{0});
   interpret::Launch launch = learning.launch;
@@ -87,12 +90,19 @@ bool FirstBlocksAllow(const Learning& learning, const Arena& arena, const Arena:
                                     limits.warp_steps * kTriedBlocks / launch.grid.volume()};
   PageStock stock;
   PageMemory memory(Nothing(), arena, stock);
-  if (interpret::Run(learning.program, launch, memory, tried).stop != interpret::Stop::kNone) {
-    return false;
+  if (interpret::Run(learning.program, launch, memory, tried).stop != interpret::Stop::kNone ||
+      !memory.Read().empty()) {
+    return std::nullopt;
   }
-  return memory.Read().empty() && std::ranges::all_of(memory.Written(), [&](const auto& written) {
-           return written.first >= range.first && written.second <= range.second;
-         });
+  std::uint64_t bytes = 0, last = range.first;
+  for (const auto& [begin, end] : memory.Written()) {
+    if (begin < range.first || end > range.second) return std::nullopt;
+    bytes += end - begin;
+    last = std::max(last, end);
+  }
+  const std::uint64_t all = bytes * ((launch.grid.volume() + kTriedBlocks - 1) / kTriedBlocks);
+  const std::uint64_t end = range.first + all;
+  return bytes > 0 && last <= end && end <= range.second ? end : range.second;
 }
 
 }  // namespace
@@ -104,14 +114,16 @@ bool PutOff(const Learning& learning, std::string_view name, const Arena& arena,
   const bool is_large = blocks >= kFewestBlocks && blocks * launch.block.volume() >= kFewestThreads;
   if (!is_large || launch.cooperative || kernel.may_read_memory) return false;
   const auto range = RangeOf(learning, arena);
-  if (!range || !FirstBlocksAllow(learning, arena, *range, limits)) return false;
+  if (!range) return false;
+  const auto written_end = EndOfWrites(learning, arena, *range, limits);
+  if (!written_end) return false;
   if (!kernel.steady) kernel.steady = interpret::FindSteadyBranches(learning.program);
   Learning steady = learning;
   steady.steady = &*kernel.steady;
   kernel.may_read_memory = MayReadMemory(steady, store);
   return !kernel.may_read_memory &&
          store.WriteUnread(
-             range->first, range->second,
+             range->first, range->second, *written_end,
              std::make_shared<UnreadLaunch>(learning.program, launch, name, arena, limits));
 }
 

@@ -104,6 +104,16 @@ TEST_P(UnreadLaunchTest, LoopsOverAllElementsAreRunWhenSomebodyReads) {
   EXPECT_FALSE(store_.IsKnown(kUnreadOut + 4 * 40'000, 1));
 }
 
+TEST_P(UnreadLaunchTest, WhatWritesOverKnownBytesIsNotPutOff) {
+  // A kernel that reads them would not ask who wrote there since.
+  store_.Fill(kUnreadOut + 4 * kUnreadThreads, 7, 4, 4);
+  EXPECT_TRUE(PutOffLaunch("seeded", "seeded", {.in = 5}));
+  EXPECT_EQ(ReadNumber(kUnreadThreads), 7u);
+
+  EXPECT_FALSE(PutOffLaunch("ways", "stride", {.in = 40'000}));
+  EXPECT_FALSE(PutOffLaunch("seeded", "seeded", {.in = 5}));
+}
+
 TEST_P(UnreadLaunchTest, WhatReadsMemoryInThisLaunchIsNotPutOff) {
   EXPECT_FALSE(PutOffLaunch("seeded", "seeded", {.in = kUnreadIn, .number = 1}));
 }

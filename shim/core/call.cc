@@ -92,7 +92,7 @@ void CallScope::ReportEscapedException() const noexcept {
 
 void CountRefusal(const char* name) noexcept {
   if (!IsFirstRefusal(name)) return;
-  Session* session = Session::Get();
+  Session* session = Session::GetForQueries();
   if (session == nullptr) return;
   TellAgent(*session, name);
   if (session->header().strict != 0) EndStrictly(name);

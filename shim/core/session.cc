@@ -52,6 +52,7 @@ struct SessionState {
 
 constinit std::atomic<Phase> phase{Phase::kUnknown};
 constinit std::mutex connecting;  // Guards the change from kUnknown.
+constinit std::atomic<bool> uses_gpus{false};
 constinit std::atomic<bool> tearing_down{false};
 constinit std::atomic<bool> begun{false};
 constinit std::atomic<int> asking{0};         // Threads in Ask.
@@ -83,7 +84,9 @@ class Asking {
 };
 
 void ForgetSessionInFork() {
-  phase.store(Phase::kNone, std::memory_order_relaxed);
+  const bool may_connect = phase.load(std::memory_order_relaxed) == Phase::kOpen &&
+                           !uses_gpus.load(std::memory_order_relaxed);
+  phase.store(may_connect ? Phase::kUnknown : Phase::kNone, std::memory_order_relaxed);
   DetachClock();
   LeaveLifeLineInFork();
 }
@@ -178,7 +181,9 @@ Session* Session::Connect() noexcept {
                                         header.host_costs.frame_ps > 0
                                     ? MapSharedHostCosts()
                                     : nullptr});
-    pthread_atfork(nullptr, nullptr, ForgetSessionInFork);
+    // Once: a fork that connects again has the handler already.
+    static constinit std::atomic<bool> forks_are_watched{false};
+    if (!forks_are_watched.exchange(true)) pthread_atfork(nullptr, nullptr, ForgetSessionInFork);
   } catch (...) {
     phase.store(Phase::kNone, std::memory_order_release);
     return nullptr;
@@ -197,6 +202,14 @@ bool Session::WasWanted() noexcept {
 }
 
 Session* Session::Get() noexcept {
+  Session* const session = GetForQueries();
+  if (session != nullptr && !UsesGpus()) uses_gpus.store(true, std::memory_order_relaxed);
+  return session;
+}
+
+bool Session::UsesGpus() noexcept { return uses_gpus.load(std::memory_order_relaxed); }
+
+Session* Session::GetForQueries() noexcept {
   if (Session* session = Existing()) return session;
   if (phase.load(std::memory_order_acquire) != Phase::kUnknown || IsTearingDown()) return nullptr;
   return Connect();

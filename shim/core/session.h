@@ -20,8 +20,13 @@ namespace eidolon::shim::core {
 class Session {
  public:
   // The session, connecting on the first call; nullptr when there is no agent, the agent refused,
-  // the process is a fork of one that had a session, or the process is being torn down.
+  // the process is a fork of one that used GPUs, or the process is being torn down.
   static Session* Get() noexcept;
+  // The same for who asks about GPUs without using them (NVML): a fork of a process in which nobody
+  // did anything else can have a session of its own.
+  static Session* GetForQueries() noexcept;
+  // Whether Get() gave one.
+  static bool UsesGpus() noexcept;
   // The session if one exists already; never connects. For time and exit paths.
   static Session* Existing() noexcept;
   // Whether the session was asked for, which this process remembers whatever came of it.

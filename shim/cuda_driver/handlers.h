@@ -11,6 +11,7 @@
 #include "shim/cuda_driver/export_table.h"
 #include "shim/cuda_driver/function.h"
 #include "shim/cuda_driver/graph.h"
+#include "shim/cuda_driver/jit.h"
 #include "shim/cuda_driver/launch.h"
 #include "shim/cuda_driver/memory.h"
 #include "shim/cuda_driver/module.h"

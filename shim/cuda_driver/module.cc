@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "shim/cuda_driver/jit.h"
 #include "shim/cuda_driver/result.h"
 #include "shim/gpu/context/context.h"
 #include "shim/gpu/module/module.h"
@@ -108,13 +109,12 @@ CUresult LoadData(CUmodule* module, const void* image) {
 
 CUresult LoadDataEx(CUmodule* module, const void* image, unsigned count, CUjit_option* options,
                     void** values) {
-  for (unsigned i = 0; options != nullptr && values != nullptr && i < count; ++i) {
-    if (options[i] == CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES ||
-        options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES) {
-      values[i] = nullptr;  // The size written: nothing.
-    }
-  }
-  return LoadData(module, image);
+  const jit::Options asked(count, options, values);
+  gpu::Compilation compilation{.settings = asked.settings()};
+  const CUresult result = GiveModule(
+      module, [&](gpu::Library** library) { return gpu::LoadImage(image, library, &compilation); });
+  asked.Tell(compilation.errors, compilation.remarks);
+  return result;
 }
 
 CUresult Unload(CUmodule module) { return UnloadHandle(module); }
@@ -139,20 +139,28 @@ CUresult GetLoadingMode(CUmoduleLoadingMode* mode) {
   return CUDA_SUCCESS;
 }
 
-// Options of the compiler and the loader change neither layouts nor, as far as we can tell, times.
-CUresult LoadLibraryData(CUlibrary* library, const void* code, CUjit_option* /*options*/,
-                         void** /*values*/, unsigned /*count*/,
-                         CUlibraryOption* /*library_options*/, void** /*library_values*/,
-                         unsigned /*library_count*/) {
-  return GiveLibrary(library, [&](gpu::Library** made) { return gpu::LoadImage(code, made); });
+// Options of the loader change neither layouts nor, as far as we can tell, times.
+CUresult LoadLibraryData(CUlibrary* library, const void* code, CUjit_option* options, void** values,
+                         unsigned count, CUlibraryOption* /*library_options*/,
+                         void** /*library_values*/, unsigned /*library_count*/) {
+  const jit::Options asked(count, options, values);
+  gpu::Compilation compilation{.settings = asked.settings()};
+  const CUresult result = GiveLibrary(
+      library, [&](gpu::Library** made) { return gpu::LoadImage(code, made, &compilation); });
+  asked.Tell(compilation.errors, compilation.remarks);
+  return result;
 }
 
-CUresult LoadLibraryFile(CUlibrary* library, const char* path, CUjit_option* /*options*/,
-                         void** /*values*/, unsigned /*count*/,
-                         CUlibraryOption* /*library_options*/, void** /*library_values*/,
-                         unsigned /*library_count*/) {
+CUresult LoadLibraryFile(CUlibrary* library, const char* path, CUjit_option* options, void** values,
+                         unsigned count, CUlibraryOption* /*library_options*/,
+                         void** /*library_values*/, unsigned /*library_count*/) {
   if (path == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return GiveLibrary(library, [&](gpu::Library** made) { return gpu::LoadImageFile(path, made); });
+  const jit::Options asked(count, options, values);
+  gpu::Compilation compilation{.settings = asked.settings()};
+  const CUresult result = GiveLibrary(
+      library, [&](gpu::Library** made) { return gpu::LoadImageFile(path, made, &compilation); });
+  asked.Tell(compilation.errors, compilation.remarks);
+  return result;
 }
 
 CUresult UnloadLibrary(CUlibrary library) { return UnloadHandle(library); }

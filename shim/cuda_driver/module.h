@@ -9,7 +9,7 @@ namespace eidolon::shim::cuda_driver::module {
 
 CUresult Load(CUmodule* module, const char* path);
 CUresult LoadData(CUmodule* module, const void* image);
-// Log buffers among the options come back empty.
+// PTX is compiled as the options say (jit.h).
 CUresult LoadDataEx(CUmodule* module, const void* image, unsigned count, CUjit_option* options,
                     void** values);
 CUresult Unload(CUmodule module);

@@ -71,11 +71,36 @@ bool HasPlainEngine(const Node& graph) {
          });
 }
 
+// Of graphs with GEMMs, which attention consists of. cuDNN's frontend names some of their engines
+// (5 and 17 for backward passes on Blackwell, 6 on Hopper) instead of asking for them.
+constexpr std::int64_t kGemmEngines = 32;
+
+bool HasGemms(const Node& graph) {
+  const Attribute* operations = graph.Find(CUDNN_ATTR_OPERATIONGRAPH_OPS);
+  return operations != nullptr &&
+         std::ranges::any_of(operations->nodes, [](const NodePointer& operation) {
+           return operation->type == CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR ||
+                  operation->type == CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR ||
+                  operation->type == CUDNN_BACKEND_OPERATION_SDPA_BWD_DESCRIPTOR;
+         });
+}
+
+std::int64_t EnginesOf(const Node& graph) {
+  return HasGemms(graph) ? kGemmEngines : HasPlainEngine(graph) ? 2 : 1;
+}
+
 bool IsKnownEngine(const Node& engine) {
   const auto index = engine.Get<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, 0, 0);
   if (index == kTensorCoreEngine) return true;
   const Node* graph = engine.FindNode(CUDNN_ATTR_ENGINE_OPERATION_GRAPH);
-  return index == kPlainEngine && graph != nullptr && HasPlainEngine(*graph);
+  return index > 0 && graph != nullptr && index < EnginesOf(*graph);
+}
+
+// Of what is described to the timing service. Other indices than that of convolutions without
+// tensor cores stand for engines with them.
+std::int64_t EngineOfPlan(const Node& graph, const Node& engine) {
+  const auto index = engine.Get<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, 0, 0);
+  return index == kPlainEngine && !HasPlainEngine(graph) ? kTensorCoreEngine : index;
 }
 
 NodePointer MakeConfiguration(const NodePointer& graph, std::int64_t index) {
@@ -104,8 +129,7 @@ cudnnStatus_t FinalizePlan(Node& node) {
     return Fail(CUDNN_STATUS_BAD_PARAM, "the plan's configuration leads to no operation graph");
   }
   cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
-  node.plan =
-      MakePlan(*graph, engine->Get<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, 0, 0), &status);
+  node.plan = MakePlan(*graph, EngineOfPlan(*graph, *engine), &status);
   return status;
 }
 
@@ -113,7 +137,7 @@ cudnnStatus_t FinalizePlan(Node& node) {
 bool Compute(const Node& node, cudnnBackendAttributeName_t name, Attribute* result) {
   switch (name) {
     case CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT:
-      *result = PlainAttribute<std::int64_t>(CUDNN_TYPE_INT64, {HasPlainEngine(node) ? 2 : 1});
+      *result = PlainAttribute<std::int64_t>(CUDNN_TYPE_INT64, {EnginesOf(node)});
       return true;
     case CUDNN_ATTR_ENGINEHEUR_RESULTS: {
       const Attribute* graph = node.Find(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
@@ -125,13 +149,15 @@ bool Compute(const Node& node, cudnnBackendAttributeName_t name, Attribute* resu
       }
       return true;
     }
-    case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
+    case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE: {
+      const Node* graph = node.FindNode(CUDNN_ATTR_ENGINE_OPERATION_GRAPH);
       result->type = CUDNN_TYPE_NUMERICAL_NOTE;
-      if (node.Get<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, 0, 0) == kTensorCoreEngine) {
+      if (graph == nullptr || EngineOfPlan(*graph, node) != kPlainEngine) {
         *result = PlainAttribute<std::int32_t>(CUDNN_TYPE_NUMERICAL_NOTE,
                                                {CUDNN_NUMERICAL_NOTE_TENSOR_CORE});
       }
       return true;
+    }
     case CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE:
       result->type = CUDNN_TYPE_BEHAVIOR_NOTE;
       return true;
@@ -236,7 +262,7 @@ cudnnStatus_t Finalize(cudnnBackendDescriptor_t descriptor) {
   }
   if (node->type == CUDNN_BACKEND_ENGINE_DESCRIPTOR && !IsKnownEngine(*node)) {
     return Fail(CUDNN_STATUS_NOT_SUPPORTED,
-                "engines are 0, and 1 for convolutions of single precision");
+                "engines are 0, 1 for convolutions of single precision, and below 32 for GEMMs");
   }
   node->finalized = true;
   return CUDNN_STATUS_SUCCESS;

@@ -45,7 +45,8 @@ double FilterBytes(std::span<const DnnTensor> tensors, std::span<const DnnOperat
 
 // The five GEMMs of attention's backward pass. The usual one adds the queries' gradients up in
 // a tensor of single precision; the deterministic one multiplies the stored score gradients, which
-// have the shape of the first GEMM, queries by keys.
+// have the shape of the first GEMM, queries by keys. In 8 bits there is but one, which needs
+// neither.
 double ScoreGradientBytes(std::span<const DnnTensor> tensors,
                           std::span<const DnnOperation> operations) {
   constexpr double kTile = 64;
@@ -57,6 +58,8 @@ double ScoreGradientBytes(std::span<const DnnTensor> tensors,
     if (output == nullptr) continue;
     ++gemms;
     if (scores == nullptr) scores = output;
+    const DnnTensor* input = Find(tensors, operation.inputs[0]);
+    if (input != nullptr && library::BitsOf(input->type) == 8) return 0;
     if (output->is_virtual == 0 && output->type == CUDA_R_32F) return 0;
   }
   if (gemms < 5 || scores->rank != 4) return 0;

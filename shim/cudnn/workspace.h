@@ -15,7 +15,8 @@ namespace eidolon::shim::cudnn {
 //   - the backward pass of attention that keeps its score gradients, which is what cuDNN's frontend
 //     builds when the program asks for a deterministic one: batch x heads x queries x keys numbers
 //     of 16 bits, both lengths rounded up to 64 (cudnn-frontend,
-//     scaled_dot_product_flash_attention.h: the dP workspace).
+//     scaled_dot_product_flash_attention.h: the dP workspace). Attention in FP8 has none
+//     (sdpa_fp8_bwd.h).
 // Everything else runs without.
 std::int64_t WorkspaceOf(std::span<const ring::DnnTensor> tensors,
                          std::span<const ring::DnnOperation> operations);

@@ -31,17 +31,20 @@ ring::DnnOperation Operation(std::uint32_t kind, std::vector<std::int64_t> input
   return operation;
 }
 
-// Attention backward, 2 x 8 heads of 128, `queries` by `keys`; the queries' gradients are added up
-// in `accumulator`.
-std::int64_t OfAttention(std::int64_t queries, std::int64_t keys, std::uint32_t accumulator) {
+// Attention backward, 2 x 8 heads of 128, `queries` by `keys` of `type`; the queries' gradients are
+// added up in `accumulator`.
+std::int64_t OfAttention(std::int64_t queries, std::int64_t keys, std::uint32_t accumulator,
+                         std::uint32_t type = CUDA_R_16BF) {
   const std::vector<std::int64_t> scores = {2, 8, queries, keys};
   const std::vector<std::int64_t> rows = {2, 8, queries, 128};
   const std::vector<std::int64_t> columns = {2, 8, keys, 128};
-  const std::vector<ring::DnnTensor> tensors = {
-      Tensor(1, rows, CUDA_R_16BF),         Tensor(2, {2, 8, 128, keys}, CUDA_R_16BF),
-      Tensor(3, scores, CUDA_R_32F, true),  Tensor(4, columns, CUDA_R_16BF),
-      Tensor(5, scores, CUDA_R_16BF, true), Tensor(6, columns, CUDA_R_16BF),
-      Tensor(7, rows, accumulator)};
+  const std::vector<ring::DnnTensor> tensors = {Tensor(1, rows, type),
+                                                Tensor(2, {2, 8, 128, keys}, type),
+                                                Tensor(3, scores, CUDA_R_32F, true),
+                                                Tensor(4, columns, CUDA_R_16BF),
+                                                Tensor(5, scores, CUDA_R_16BF, true),
+                                                Tensor(6, columns, CUDA_R_16BF),
+                                                Tensor(7, rows, accumulator)};
   const auto gemm = [](std::vector<std::int64_t> inputs, std::int64_t output) {
     return Operation(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR, std::move(inputs), output);
   };
@@ -57,6 +60,10 @@ TEST(WorkspaceTest, DeterministicAttentionKeepsItsScoreGradients) {
 
 TEST(WorkspaceTest, AttentionThatAccumulatesNeedsNone) {
   EXPECT_EQ(OfAttention(8192, 8192, CUDA_R_32F), 0);
+}
+
+TEST(WorkspaceTest, AttentionInEightBitsNeedsNone) {
+  EXPECT_EQ(OfAttention(8192, 8192, CUDA_R_16BF, CUDA_R_8F_E4M3), 0);
 }
 
 TEST(WorkspaceTest, NarrowFilterGradientsAreAddedUpInSinglePrecision) {

@@ -19,7 +19,7 @@ std::atomic<int> users_in_launcher{0};
 // A handle is the address of its element; the contents are never looked at.
 char handles[ring::kMaxDevices];
 
-const core::Session* GetSession() { return core::Session::Get(); }
+const core::Session* GetSession() { return core::Session::GetForQueries(); }
 
 std::string_view DriverName() {
   const core::Session* session = GetSession();

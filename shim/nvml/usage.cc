@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "shim/core/session.h"
 #include "shim/gpu/device/device.h"
 #include "shim/gpu/memory/memory.h"
 
@@ -13,6 +14,7 @@ namespace {
 // NVML sees all GPUs of the server, CUDA those that CUDA_VISIBLE_DEVICES shows: -1 when this
 // process cannot use the GPU, and so uses nothing of it.
 int VisibleDevice(int index) {
+  if (!core::Session::UsesGpus()) return -1;
   for (int device = 0; device < gpu::DeviceCount(); ++device) {
     if (gpu::RingDevice(device) == index) return device;
   }

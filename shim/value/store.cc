@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "shim/value/object.h"
+#include "shim/value/zeros.h"
 
 namespace eidolon::shim::value {
 
@@ -123,8 +124,12 @@ bool Store::IsKept(const void* bytes, std::size_t size) {
          StartsLikeAPickle({static_cast<const std::byte*>(bytes), kShortestPickle});
 }
 
-bool Store::WriteUnread(std::uint64_t begin, std::uint64_t end,
+bool Store::WriteUnread(std::uint64_t begin, std::uint64_t end, std::uint64_t written_end,
                         std::shared_ptr<UnreadResult> result) {
+  {
+    const std::lock_guard guard(mutex_);
+    if (known_.HasAny(begin, written_end)) return false;
+  }
   if (!unread_.Add(begin, end, std::move(result))) return false;
   authors_.Note({.author = kByOthers, .begin = begin});
   known_version_.fetch_add(1, std::memory_order_release);
@@ -210,7 +215,7 @@ std::size_t Store::Read(std::uint64_t address, void* bytes, std::size_t size,
                         unsigned char unknown_byte) const {
   auto* out = static_cast<unsigned char*>(bytes);
   std::size_t unknown = size;
-  std::memset(out, unknown_byte, size);
+  FillUnknown(out, size, unknown_byte);
   ComputeUnread(address, address + size);
   const std::lock_guard guard(mutex_);
   known_.ForEach(address, address + size, [&](std::uint64_t begin, std::uint64_t end) {

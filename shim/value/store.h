@@ -63,8 +63,11 @@ class Store {
   void Forget(std::uint64_t address, std::size_t size, Author author = kNobody);
 
   // What `result` gives stands in the range from now on; other bytes of the range stay what they
-  // were. False: it was not kept, and nothing changed.
-  bool WriteUnread(std::uint64_t begin, std::uint64_t end, std::shared_ptr<UnreadResult> result);
+  // were. It gives no byte from `written_end` on that is known now. False: it was not kept, and
+  // nothing changed: there are too many, or a byte before `written_end` is known, which whoever
+  // reads it would take for the result's.
+  bool WriteUnread(std::uint64_t begin, std::uint64_t end, std::uint64_t written_end,
+                   std::shared_ptr<UnreadResult> result);
   // Computes the unread result that has the byte at the address, if there is one. False: there is
   // none.
   bool ComputeUnread(std::uint64_t address) const;

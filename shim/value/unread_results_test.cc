@@ -39,7 +39,8 @@ class UnreadResultsTest : public testing::Test {
  protected:
   // A result that may write as many bytes as it does, and some more.
   bool Add(std::uint64_t at, const std::string& text, std::uint64_t more = 0, bool works = true) {
-    return store_.WriteUnread(kUnreadBase + at, kUnreadBase + at + text.size() + more,
+    const std::uint64_t written_end = kUnreadBase + at + text.size();
+    return store_.WriteUnread(kUnreadBase + at, written_end + more, written_end,
                               std::make_shared<Text>(at, text, &computed_, works));
   }
   std::string Read(std::uint64_t at, std::size_t size) {
@@ -97,15 +98,25 @@ TEST_F(UnreadResultsTest, WhatIsOverwrittenWholeIsNeverComputed) {
 }
 
 TEST_F(UnreadResultsTest, BytesThatAResultDoesNotWriteStayWhatTheyWere) {
-  store_.Write(kUnreadBase, "123456789", 9);
+  store_.Write(kUnreadBase, "12", 2);
+  store_.Write(kUnreadBase + 5, "6789", 4);
   Add(2, "abc", 3);
 
   EXPECT_EQ(Read(6, 1), "7");
   EXPECT_EQ(Read(0, 9), "12abc6789");
 }
 
+TEST_F(UnreadResultsTest, AResultOverKnownBytesIsNotKept) {
+  store_.Write(kUnreadBase + 5, "X", 1);
+  EXPECT_FALSE(Add(0, "abcdef"));
+  EXPECT_EQ(Read(0, 6), ".....X");
+  EXPECT_TRUE(Add(0, "abcde", 1));
+  EXPECT_EQ(Read(0, 6), "abcdeX");
+}
+
 TEST_F(UnreadResultsTest, AResultThatIsNotToBeHadIsUnknown) {
-  store_.Write(kUnreadBase, "123456789", 9);
+  store_.Write(kUnreadBase, "12", 2);
+  store_.Write(kUnreadBase + 5, "6789", 4);
   Add(2, "abc", 0, false);
 
   EXPECT_EQ(Read(0, 9), "12...6789");

@@ -49,6 +49,10 @@ ring::Dim3 ClusterOf(const Kernel& kernel, const LaunchShape& shape) noexcept {
 
 Status CheckShape(const Kernel& kernel, const LaunchShape& shape) noexcept {
   if (!IsPossibleShape(shape)) return Status::kInvalidValue;
+  // A bound that the code was compiled for, or what its registers leave.
+  const auto& most = kernel.row->block_max;
+  const std::uint64_t bound = Volume(ring::Dim3{most[0], most[1], most[2]});
+  if (bound != 0 && Volume(shape.block) > bound) return Status::kInvalidValue;
   if (Volume(shape.block) > kernel.block_threads_max) return Status::kLaunchOutOfResources;
   if (kernel.row->block_required[0] != 0 && !Equals(shape.block, kernel.row->block_required)) {
     return Status::kInvalidValue;

@@ -1,6 +1,5 @@
 #include "shim/gpu/launch/replay_context.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 
 #include "services/base/hash.h"
 #include "services/base/hex.h"
+#include "services/base/replace_file.h"
 #include "services/cubin/image.h"
 #include "services/ring/replay.h"
 #include "shim/gpu/device/device.h"
@@ -44,21 +44,6 @@ std::string FileOf(base::Digest content) {
   std::memcpy(bytes, &content.high, 8);
   std::memcpy(bytes + 8, &content.low, 8);
   return std::string(folder) + "/modules/" + base::Hex({bytes, sizeof(bytes)}) + ".code";
-}
-
-// By renaming, so that the agent never reads half of it. Without the file nothing is measured.
-void Write(const std::string& path, std::span<const std::byte> bytes) {
-  std::string temporary = path + ".XXXXXX";
-  const int file = mkostemp(temporary.data(), O_CLOEXEC);
-  if (file < 0) return;
-  bool good = true;
-  while (good && !bytes.empty()) {
-    const ssize_t written = write(file, bytes.data(), bytes.size());
-    good = written > 0;
-    if (good) bytes = bytes.subspan(static_cast<std::size_t>(written));
-  }
-  good = close(file) == 0 && good;
-  if (!good || rename(temporary.c_str(), path.c_str()) != 0) unlink(temporary.c_str());
 }
 
 }  // namespace
@@ -117,7 +102,8 @@ void SaveModule(const Library& library) {
   if (!image) return;
   const ring::DeviceProperties& device = PropertiesOf(0);
   const auto code = cubin::CodeFor(*image, {device.compute_major, device.compute_minor});
-  if (code) Write(path, *code);
+  // Without the file nothing is measured.
+  if (code) base::ReplaceFile(path, *code);
 }
 
 }  // namespace eidolon::shim::gpu

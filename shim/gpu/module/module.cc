@@ -13,6 +13,7 @@
 #include "services/base/hash.h"
 #include "services/cubin/image.h"
 #include "shim/compute/launch.h"
+#include "shim/core/build_identity.h"
 #include "shim/gpu/device/device.h"
 #include "shim/gpu/memory/memory.h"
 #include "shim/gpu/module/occupancy.h"
@@ -29,7 +30,9 @@ constexpr std::uint32_t kRegisterFile = 65536;
 const cubin::IndexCache& Cache() {
   static const cubin::IndexCache* const cache = [] {
     const char* folder = std::getenv("EIDOLON_INDEX_DIR");
-    return new cubin::IndexCache(folder == nullptr ? "" : folder);
+    const base::Digest build = core::BuildIdentity();
+    const bool is_kept = folder != nullptr && build != base::Digest{};
+    return new cubin::IndexCache(is_kept ? folder : "", build);
   }();
   return *cache;
 }
@@ -282,13 +285,40 @@ Kernel* LookupKernelAt(const void* address) noexcept {
   return LookupKernel(Handles().Find(address));
 }
 
-Status LoadImage(const void* image, Library** result) noexcept {
+namespace {
+
+// Machine code of PTX; nothing where there is no compiler.
+Status Compile(const cubin::FoundImage& image, Compilation& compilation,
+               std::vector<std::byte>& code) {
+  if (DeviceCount() == 0) return Status::kNoDevice;
+  const ring::DeviceProperties& device = PropertiesOf(0);
+  const cubin::Capability capability = {device.compute_major, device.compute_minor};
+  if (const auto index = Cache().Load(image, capability); !index) {
+    return ToStatus(index.error(), image.kind);
+  }
+  link::Linkage linkage(capability, compilation.settings);
+  link::Outcome outcome = linkage.Add(link::Input::kPtx, image.bytes, "ptx input");
+  if (outcome == link::Outcome::kDone) outcome = linkage.Complete();
+  compilation.errors = linkage.errors();
+  compilation.remarks = linkage.remarks();
+  if (outcome == link::Outcome::kInvalid) return Status::kInvalidPtx;
+  if (outcome == link::Outcome::kDone) code = std::move(linkage.code());
+  return Status::kSuccess;
+}
+
+}  // namespace
+
+Status LoadImage(const void* image, Library** result, Compilation* compilation) noexcept {
   if (image == nullptr) return Status::kInvalidValue;
   try {
     // The program may free its image, but kernels are run for their values later.
     std::vector<std::byte> copy;
     const auto found = cubin::FindImage(image);
-    if (found && found->kind != cubin::ImageKind::kPtx) {
+    if (found && found->kind == cubin::ImageKind::kPtx) {
+      Compilation by_default;
+      const Status status = Compile(*found, compilation ? *compilation : by_default, copy);
+      if (status != Status::kSuccess) return status;
+    } else if (found) {
       copy.assign(found->bytes.begin(), found->bytes.end());
     }
     auto library = std::make_unique<Library>(image, std::move(copy));
@@ -302,7 +332,7 @@ Status LoadImage(const void* image, Library** result) noexcept {
   }
 }
 
-Status LoadImageFile(const char* path, Library** result) noexcept {
+Status LoadImageFile(const char* path, Library** result, Compilation* compilation) noexcept {
   try {
     std::ifstream file(path, std::ios::binary);
     if (!file) return Status::kFileNotFound;
@@ -310,7 +340,7 @@ Status LoadImageFile(const char* path, Library** result) noexcept {
     const std::string image(std::istreambuf_iterator<char>(file), {});
     constexpr std::size_t kSmallest = 64;  // FindImage reads that far.
     if (image.size() < kSmallest) return Status::kInvalidImage;
-    return LoadImage(image.data(), result);
+    return LoadImage(image.data(), result, compilation);
   } catch (...) {
     return Status::kOutOfMemory;
   }

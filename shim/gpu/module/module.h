@@ -22,6 +22,7 @@
 #include "shim/compute/machine_code.h"
 #include "shim/core/resource_observer.h"
 #include "shim/gpu/status.h"
+#include "shim/link/linkage.h"
 #include "shim/value/author.h"
 
 namespace eidolon::cubin {
@@ -127,9 +128,19 @@ Kernel* LookupKernel(const void* handle) noexcept;
 // there is not read.
 Kernel* LookupKernelAt(const void* address) noexcept;
 
-// Loads code from memory (fat binary, cubin, PTX), which may be freed afterwards.
-Status LoadImage(const void* image, Library** result) noexcept;
+// How PTX is compiled, and what the compiler said.
+struct Compilation {
+  link::Settings settings;
+  std::string errors;
+  std::string remarks;
+};
+
+// Loads code from memory (fat binary, cubin, PTX), which may be freed afterwards. PTX is compiled;
+// where the stock compiler is not beside the program's libraries, its kernels have shapes and no
+// values.
+Status LoadImage(const void* image, Library** result, Compilation* compilation = nullptr) noexcept;
 // The same from a file; kFileNotFound when it cannot be read.
-Status LoadImageFile(const char* path, Library** result) noexcept;
+Status LoadImageFile(const char* path, Library** result,
+                     Compilation* compilation = nullptr) noexcept;
 
 }  // namespace eidolon::shim::gpu
