@@ -45,6 +45,9 @@ void AddBenchCommand(CLI::App* app, Action* action) {
   command->add_option("--python", flags->suite.python, "a Python with stock torch")
       ->capture_default_str();
   command->add_flag("--quick", flags->suite.quick, "fewer repetitions");
+  command->add_flag("--jobs", flags->suite.jobs,
+                    "whole jobs besides: the quickstart's, and a LoRA's, which needs the packages "
+                    "transformers and peft");
   command->add_flag("--check", flags->check, "end with 1 when a goal is missed or not measured");
   command->add_option("--benchmarks", flags->suite.benchmark_directory,
                       "folder with the benchmark programs; default: ../bench of this program");

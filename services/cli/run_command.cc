@@ -195,6 +195,18 @@ int Record(const RunCommandFlags& flags) {
   return status;
 }
 
+void AddFolding(CLI::App* run, RunFlags* flags) {
+  RunFlags& f = *flags;
+  run->add_option("--fold", f.folding,
+                  "run a few ranks and mirror the others: auto (where memory is short), off, "
+                  "required")
+      ->check(CLI::IsMember({"auto", "off", "required"}));
+  run->add_option("--live", f.live, "ranks that run besides, when the job is folded")
+      ->delimiter(',');
+  run->add_option("--live-per-class", f.live_per_class, "ranks of each class that run")
+      ->check(CLI::PositiveNumber);
+}
+
 void AddFlags(CLI::App* run, RunCommandFlags* flags) {
   RunFlags& f = flags->run;
   run->add_option("--gpu", f.gpu, "GPU model, such as H100-SXM5-80GB (the default)");
@@ -227,14 +239,11 @@ void AddFlags(CLI::App* run, RunCommandFlags* flags) {
   run->add_option("--log-pattern", f.boundary_log, "an iteration ends with a line like this");
   run->add_option("--values", f.values, "on: small kernels are run for their results; off")
       ->check(CLI::IsMember({"on", "off"}));
-  run->add_option("--fold", f.folding,
-                  "run a few ranks and mirror the others: auto (where memory is short), off, "
-                  "required")
-      ->check(CLI::IsMember({"auto", "off", "required"}));
-  run->add_option("--live", f.live, "ranks that run besides, when the job is folded")
-      ->delimiter(',');
-  run->add_option("--live-per-class", f.live_per_class, "ranks of each class that run")
-      ->check(CLI::PositiveNumber);
+  run->add_option("--expert-routing", f.expert_routing,
+                  "a router's choice is uniform: EXPERTS, TOKENS that a rank routes at a time, "
+                  "experts of a token")
+      ->expected(3);
+  AddFolding(run, &f);
   run->add_flag("--strict", f.strict, "stop at the first call that is not supported");
   run->add_flag("--event-log", f.event_log, "keep every operation's times (with --data-dir)");
   CLI::Option* timeline = run->add_option(

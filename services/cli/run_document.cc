@@ -96,6 +96,10 @@ Result<json> MakeRunDocument(const RunFlags& flags, const std::string& working_d
   if (flags.servers > 0) spec["servers"] = flags.servers;
   if (flags.ranks_per_server > 0) spec["ranksPerServer"] = flags.ranks_per_server;
   if (!flags.values.empty()) spec["values"]["compute"] = flags.values == "on";
+  if (const auto& routing = flags.expert_routing; routing.size() == 3) {
+    spec["values"]["expertRouting"] = {
+        {"experts", routing[0]}, {"tokens", routing[1]}, {"topK", routing[2]}};
+  }
   if (!flags.folding.empty()) spec["folding"]["mode"] = flags.folding;
   if (flags.live_per_class > 0) spec["folding"]["livePerClass"] = flags.live_per_class;
   if (!flags.live.empty()) spec["folding"]["live"] = flags.live;

@@ -31,8 +31,11 @@ struct RunFlags {
   std::uint32_t timeline_iterations = 0;      // 0: no timeline.
   std::vector<std::uint32_t> timeline_ranks;  // Empty: all.
   bool recording = false;
-  std::string values;   // "on": small kernels are run for their results; "off"; empty: as jobs do.
-  std::string folding;  // "auto", "off", "required"; empty: as jobs do.
+  std::string values;  // "on": small kernels are run for their results; "off"; empty: as jobs do.
+  // values.expertRouting: experts, tokens that one rank routes at a time, experts of a token.
+  // Empty: not declared.
+  std::vector<std::uint64_t> expert_routing;
+  std::string folding;               // "auto", "off", "required"; empty: as jobs do.
   std::uint32_t live_per_class = 0;  // 0: as jobs do.
   std::vector<std::uint32_t> live;   // Ranks.
   std::vector<std::string> command;

@@ -44,6 +44,7 @@ TEST(RunDocumentTest, EveryFlagFindsItsField) {
                           .strict = true,
                           .event_log = true,
                           .values = "on",
+                          .expert_routing = {64, 1024, 8},
                           .command = {"torchrun", "train.py"}};
 
   const auto document = MakeRunDocument(flags, "/work");
@@ -58,6 +59,10 @@ TEST(RunDocumentTest, EveryFlagFindsItsField) {
   EXPECT_EQ(job.spec.iterations.nvtx, "step");
   EXPECT_EQ(job.spec.iterations.parameters, 20u);
   EXPECT_TRUE(job.spec.values.compute);
+  ASSERT_EQ(job.spec.values.declared.size(), 1u);
+  EXPECT_EQ(job.spec.values.declared[0].routing->experts, 64u);
+  EXPECT_EQ(job.spec.values.declared[0].routing->tokens, 1024u);
+  EXPECT_EQ(job.spec.values.declared[0].routing->top_k, 8u);
   EXPECT_EQ(job.spec.host_model, controller::job::HostModel::kFixed);
   EXPECT_TRUE(job.spec.strict && job.spec.event_log);
 }

@@ -63,7 +63,9 @@ void Scale(double speed, ::eidolon::ring::HostCosts& costs) {
   set(CallClass::kModule, 20 * kMicrosecond);
   set(CallClass::kQuery, kMicrosecond / 5);
   // Tens of nanoseconds each. PyTorch calls these thousands of times a step, and its watchdog gives
-  // events back to a cache in real time, so that their number need not be the same in every run.
+  // events back to a cache in real time, so that their number need not be the same in every run;
+  // nor is that of the primary context's state, which is asked for before and behind each new
+  // event.
   set(CallClass::kThreadState, 0);
   Scale(speed, costs);
   return costs;

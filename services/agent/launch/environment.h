@@ -27,7 +27,7 @@ base::Result<ShimLibraries> FindShim(const std::string& folder);
 
 struct ServerPlace {
   std::string run_directory;
-  std::string index_directory;  // Where the server's processes share indices of GPU code.
+  std::string index_directory;  // Where processes share what they learned from GPU code.
   std::uint32_t server = 0;
   std::uint32_t servers = 1;
   std::uint32_t ranks_per_server = 1;

@@ -41,6 +41,9 @@ constexpr Goal kReplayFactor = {20, Better::kHigher};
 constexpr Goal kTimelineSeconds = {20, Better::kLower};
 constexpr Goal kTimelineMb = {200, Better::kLower};
 
+constexpr Goal kQuickstartSeconds = {20, Better::kLower};
+constexpr Goal kLoraSeconds = {40, Better::kLower};
+
 constexpr std::nullopt_t kNoGoal = std::nullopt;
 
 constexpr std::string_view kMark = "eidolon-bench ";
@@ -300,6 +303,25 @@ void MeasureTorch(const SuiteOptions& options, const ProgramRunner& run, std::ve
   MeasureReplay(options, run, library, all);
 }
 
+struct WholeJob {
+  std::string name;  // In job_program.py.
+  std::string what;
+  Goal goal;
+  std::string_view program;
+};
+
+void MeasureJob(const SuiteOptions& options, const ProgramRunner& run, const WholeJob& job,
+                std::vector<Figure>* all) {
+  const Report report(run({.command = {options.python, "-c", std::string(JobProgram()),
+                                       options.command, job.name, std::string(job.program)},
+                           .environment = {}}));
+  const std::string key = "job." + job.name;
+  all->push_back({key, job.what, "s", job.goal, report.Number("job_seconds"),
+                  "on two cores that do nothing else"});
+  all->push_back({key + "Processor", "the same: processor time", "s", kNoGoal,
+                  report.Number("job_processor_seconds"), "of all processes, start and end too"});
+}
+
 }  // namespace
 
 std::vector<Figure> MeasureAll(const SuiteOptions& options, const ProgramRunner& run) {
@@ -308,6 +330,16 @@ std::vector<Figure> MeasureAll(const SuiteOptions& options, const ProgramRunner&
   MeasureTorch(options, run, &all);
   MeasureServices(options, run, &all);
   MeasureTimeline(options, run, &all);
+  if (options.jobs) {
+    MeasureJob(options, run,
+               {"quickstart", "the quickstart's job, 8 ranks: wall time", kQuickstartSeconds,
+                QuickstartProgram()},
+               &all);
+    MeasureJob(options, run,
+               {"lora", "LoRA with transformers' Trainer and peft, 2 ranks: wall time",
+                kLoraSeconds, LoraProgram()},
+               &all);
+  }
   return all;
 }
 

@@ -16,12 +16,17 @@ struct SuiteOptions {
   std::string command;              // The path of `eidolon`, for what runs inside a job.
   std::string python = "python3";   // With stock torch.
   bool quick = false;               // Fewer repetitions: for tests, and a first look.
+  bool jobs = false;                // Whole jobs besides: some minutes.
 };
 
 // Every figure, in the order of the table; those that could not be measured say why. Takes about
 // a minute (quick: half of it) and both cores.
 std::vector<Figure> MeasureAll(const SuiteOptions& options, const ProgramRunner& run);
 
+// The program that runs a whole job (job_program.py), and those that it runs.
+std::string_view JobProgram();
+std::string_view QuickstartProgram();
+std::string_view LoraProgram();
 // The program that compares a replay with its run (replay_program.py).
 std::string_view ReplayProgram();
 // The program that measures torch (torch_program.py).

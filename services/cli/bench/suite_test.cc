@@ -57,6 +57,14 @@ base::Result<std::string> Answer(const Program& program) {
     return "eidolon-bench replay_differences 0\neidolon-bench replay_seconds 0.5\n"
            "eidolon-bench replay_run_seconds 20\neidolon-bench replay_factor 40\n";
   }
+  if (name == "python" && program.command[2] == JobProgram()) {
+    EXPECT_EQ(program.command[3], "/b/bin/eidolon");
+    if (program.command[4] == "lora") {
+      return base::Fail(base::ErrorCode::kInternal, "python lacks peft: pip install peft");
+    }
+    EXPECT_EQ(program.command[5], QuickstartProgram());
+    return "eidolon-bench job_seconds 15.5\neidolon-bench job_processor_seconds 30\n";
+  }
   if (name == "python" && program.command.back() == "stock") {
     return "eidolon-bench stock_resident_bytes 552599552\n"
            "eidolon-bench library /site/torch/lib/libtorch_cuda.so\n"
@@ -83,6 +91,13 @@ class SuiteTest : public ::testing::Test {
   void Measure(const ProgramRunner& run) {
     figures_ = MeasureAll(
         {.benchmark_directory = "/b/bench", .command = "/b/bin/eidolon", .python = "python"}, run);
+  }
+  void MeasureJobsToo() {
+    figures_ = MeasureAll({.benchmark_directory = "/b/bench",
+                           .command = "/b/bin/eidolon",
+                           .python = "python",
+                           .jobs = true},
+                          Answer);
   }
   std::vector<Figure> figures_;
 };
@@ -133,6 +148,19 @@ TEST_F(SuiteTest, SetsATimelineBesideItsGoals) {
   EXPECT_THAT(Of("timeline.megabytes").note, HasSubstr("26 bytes for an operation"));
 }
 
+TEST_F(SuiteTest, SetsWholeJobsBesideTheirGoalsWhenAskedTo) {
+  MeasureJobsToo();
+  EXPECT_DOUBLE_EQ(*Of("job.quickstart").value, 15.5);
+  EXPECT_EQ(Judge(Of("job.quickstart")), Verdict::kMet);
+  EXPECT_DOUBLE_EQ(*Of("job.quickstartProcessor").value, 30);
+  EXPECT_EQ(Judge(Of("job.lora")), Verdict::kNotMeasured);
+  EXPECT_THAT(Of("job.lora").value.error().message, HasSubstr("pip install peft"));
+
+  Measure(Answer);
+  EXPECT_TRUE(std::ranges::none_of(
+      figures_, [](const Figure& figure) { return figure.key.starts_with("job."); }));
+}
+
 TEST_F(SuiteTest, ABenchmarkThatIsNotThereIsNamed) {
   Measure(Answer);
   EXPECT_EQ(Judge(Of("network.commit")), Verdict::kNotMeasured);
@@ -158,6 +186,9 @@ TEST_F(SuiteTest, TheProgramsAreBuiltIn) {
   EXPECT_THAT(std::string(ValuesProgram()), HasSubstr("eidolon-bench"));
   EXPECT_THAT(std::string(TorchProgram()), HasSubstr("eidolon-bench"));
   EXPECT_THAT(std::string(ReplayProgram()), HasSubstr("eidolon-bench"));
+  EXPECT_THAT(std::string(JobProgram()), HasSubstr("eidolon-bench"));
+  EXPECT_THAT(std::string(QuickstartProgram()), HasSubstr("fully_shard"));
+  EXPECT_THAT(std::string(LoraProgram()), HasSubstr("peft"));
 }
 
 }  // namespace
