@@ -1,7 +1,8 @@
 """Llama-3.1 8B as TorchTitan trained it at the end of 2024 (commit 9dec370), in plain PyTorch: FSDP2 with
 fp32 parameters, bf16 compute and fp32 reduction, selective activation checkpointing by operation, foreach
 AdamW, foreach gradient clipping, a loss over fp32 logits. --compile compiles each block, as it did. --compile-loss and
---fused are what it did with the loss and AdamW by August 2025, --cudnn its attention on Blackwell since then.
+--fused are what it did with the loss and AdamW by August 2025, --cudnn its attention on Blackwell since then. --float8 is
+torchao's training in float8, scaled by tensor, with weights gathered in float8 and their scales computed after each step.
 
 Attention is FlashAttention 2: PyTorch's choice on an H100 from pull request 138522 (October 2024) until cuDNN 9.15
 (pytorch issue 142132 shows it for a nightly of December 2024). Today's would choose cuDNN, which is faster, and which
@@ -28,6 +29,7 @@ parser.add_argument("--compile", action="store_true")
 parser.add_argument("--compile-loss", action="store_true")
 parser.add_argument("--fused", action="store_true")
 parser.add_argument("--cudnn", action="store_true")
+parser.add_argument("--float8", action="store_true")
 flags = parser.parse_args()
 
 WIDTH, HEADS, KEY_HEADS, HEAD, INNER, WORDS = 4096, 32, 8, 128, 14336, 128256
@@ -137,6 +139,18 @@ torch.backends.cuda.enable_flash_sdp(not flags.cudnn)
 dist.init_process_group("nccl")
 with torch.device("meta"):
     model = Llama()
+if flags.float8:
+    from torchao.float8 import (
+        Float8LinearConfig,
+        convert_to_float8_training,
+        precompute_float8_dynamic_scale_for_fsdp,
+    )
+
+    convert_to_float8_training(
+        model,
+        config=Float8LinearConfig(enable_fsdp_float8_all_gather=True),
+        module_filter_fn=lambda _, name: name != "output",
+    )
 for name, block in model.layers.items():
     block = checkpoint_wrapper(block, context_fn=save_every_second_gemm, preserve_rng_state=False)
     model.layers[name] = torch.compile(block, fullgraph=True) if flags.compile else block
@@ -171,6 +185,8 @@ for step in range(flags.steps):
     loss.backward()
     nn.utils.clip_grad_norm_(model.parameters(), 1.0, foreach=True)
     optimizer.step()
+    if flags.float8:
+        precompute_float8_dynamic_scale_for_fsdp(model)
     schedule.step()
     if step == flags.steps - 1 and dist.get_rank() == 0:
         gib = 1024**3
