@@ -25,6 +25,13 @@ def environments(root):
     return main, folder
 
 
+def older_environments(root):
+    """The folder of the environment with the wheel of CUDA 12, and that of the older frameworks beside it."""
+    made = subprocess.run([root / "e2e/older_frameworks"], check=True, text=True, capture_output=True)
+    environment, _, packages = map(pathlib.Path, made.stdout.split())
+    return environment, packages
+
+
 def versions_of(main, packages):
     """The version of each package of both, by its name."""
     [site] = main.glob("lib/python*/site-packages")

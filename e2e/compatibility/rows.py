@@ -21,6 +21,8 @@ class Row:
         0  # Of suites that run as several jobs (suite.py): how many tests each has; `seconds` are for one test.
     )
     topic: str = ""  # Which of their tests.
+    options: tuple[str, ...] = ()  # Of `eidolon run`.
+    older: bool = False  # With the stock wheel of CUDA 12, and the frameworks of e2e/older_frameworks.
 
 
 def program(name, *words, gpus=1):
@@ -45,6 +47,10 @@ TORCH = [
 ]
 
 
+# Experts, tokens of a rank's step, experts of a token.
+TITAN_ROUTING = ("--expert-routing", "64", "1024", "8")
+
+
 def framework(key, name, package, command, gpus=1, short=False):
     return Row(key, "Frameworks", name, package, command, gpus, short)
 
@@ -62,6 +68,16 @@ FRAMEWORKS = [
     framework("sft", "supervised fine-tuning", "trl", program("sft.py", gpus=2), 2),
     # It starts its second rank itself.
     framework("lightning", "Trainer, DDP, bf16", "lightning", program("lightning_ddp.py"), 2, True),
+    Row(
+        "titan-experts",
+        "Frameworks",
+        "Qwen 3 with experts on two ranks, their choice declared",
+        "torchtitan",
+        program("titan_experts.py", gpus=2),
+        2,
+        seconds=600,
+        options=TITAN_ROUTING,
+    ),
     framework("resnet", "ResNet-50, channels last", "timm", program("vision.py", "resnet50")),
     framework("vit", "ViT-S/16", "timm", program("vision.py", "vit_small_patch16_224")),
     framework("detector", "Faster R-CNN", "torchvision", program("vision.py", "detect")),
@@ -136,4 +152,14 @@ OTHERS = [
     ),
 ]
 
-ROWS = [*TORCH, *FRAMEWORKS, *JUDGES, *OTHERS]
+
+def older(row):
+    """The same program with the wheel of CUDA 12."""
+    return dataclasses.replace(row, key=f"{row.key}-cuda12", group="PyTorch for CUDA 12", short=False, older=True)
+
+
+# What needs no other package than the older frameworks' list has.
+WITHOUT_PACKAGES = ("mixtral", "llava", "whisper", "deepspeed-zero1", "deepspeed-zero2", "deepspeed-pipeline")
+OLDER = [older(row) for row in (*TORCH, *FRAMEWORKS) if row in TORCH or row.key in WITHOUT_PACKAGES]
+
+ROWS = [*TORCH, *FRAMEWORKS, *JUDGES, *OTHERS, *OLDER]

@@ -28,6 +28,8 @@ def run(eidolon, main, packages, row, command, folder):
         "HF_HUB_OFFLINE": "1",
         "TMPDIR": str(folder),
     }
+    if (toolkit := packages / "toolkit").exists():  # What DeepSpeed asks for its version.
+        environment["CUDA_HOME"] = str(toolkit)
     said = folder / "said.txt"
     shell = ["sh", "-c", f'exec "$@" > {said} 2>&1', "sh", *command]
     launcher = list(command)[:1] == ["torchrun"]
@@ -35,7 +37,7 @@ def run(eidolon, main, packages, row, command, folder):
     cluster = ["--gpu", "H100-SXM5-80GB", "--gpus-per-server", str(row.gpus)]
     # A job ends when its iterations are measured: these programs are to reach their own end.
     whole = ["--measure", "100000"]
-    arguments = [eidolon, "run", *cluster, *ranks, *whole, "-o", "json", "--", *shell]
+    arguments = [eidolon, "run", *cluster, *ranks, *row.options, *whole, "-o", "json", "--", *shell]
     began = time.monotonic()
     job = subprocess.Popen(
         arguments, cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE

@@ -6,6 +6,7 @@ Arguments are names of tests, MODULE__CLASS__TEST; `--list TOPIC` prints the nam
 import importlib
 import os
 import pathlib
+import re
 import site
 import sys
 import tempfile
@@ -51,9 +52,9 @@ def make_toolkit():
     for part in ("lib64", "nvvm/lib64"):
         (home / part).mkdir(parents=True)
     for wheel in (folder for path in sys.path if (folder := pathlib.Path(path) / "nvidia/cu13").exists()):
-        for library in wheel.glob("lib/*.so*"):
+        for library in (*wheel.glob("lib/*.so*"), *wheel.glob("lib/libcudadevrt.a")):
             part = "nvvm/lib64" if library.name.startswith("libnvvm") else "lib64"
-            for name in {library.name, library.name.split(".so")[0] + ".so"}:
+            for name in {library.name, re.sub(r"\.so\b.*", ".so", library.name)}:
                 (home / part / name).symlink_to(library)
         for part in ("include", "nvvm/libdevice"):
             if (wheel / part).exists() and not (home / part).exists():
@@ -61,10 +62,22 @@ def make_toolkit():
     os.environ["CUDA_HOME"] = str(home)
 
 
+def take_place_of_numbas_part():
+    """Its .pth file, which is read in site-packages only, puts it in the place of numba's older part for CUDA: here, and in
+    the processes that tests start."""
+    packages = next(path for path in sys.path if (pathlib.Path(path) / "numba_cuda").exists())
+    site.addsitedir(packages)
+    folder = pathlib.Path(tempfile.mkdtemp())
+    (folder / "sitecustomize.py").write_text(f"import site\n\nsite.addsitedir({packages!r})\n")
+    os.environ["PYTHONPATH"] = f"{folder}{os.pathsep}{os.environ['PYTHONPATH']}"
+
+
 if __name__ == "__main__":
+    os.environ["NUMBA_CUDA_NRT_STATS"] = (
+        "1"  # The tests of reductions look at what numba counts only when it is asked to.
+    )
     make_toolkit()
-    # Its .pth file, which is read in site-packages only, puts it in the place of numba's older part for CUDA.
-    site.addsitedir(str(next(path for path in sys.path if (pathlib.Path(path) / "numba_cuda").exists())))
+    take_place_of_numbas_part()
     if sys.argv[1:2] == ["--list"]:
         for module in modules_of(sys.argv[2]):
             for test in tests_in(module):

@@ -4,6 +4,8 @@ import unittest
 
 
 class Lines(unittest.TestResult):
+    last_failed = None  # The test of which a part has failed.
+
     def startTest(self, test):
         super().startTest(test)
         print(f"begins: {name_of(test)}", flush=True)
@@ -25,6 +27,13 @@ class Lines(unittest.TestResult):
         print(f"wrong: {name_of(test)}: {one_line(last)}", flush=True)
 
     addError = addFailure
+
+    def addSubTest(self, test, subtest, error):
+        """Of a part of a test; the first that fails decides, since nothing is told of the whole then."""
+        super().addSubTest(test, subtest, error)
+        if error is not None and test is not self.last_failed:
+            self.last_failed = test
+            self.addFailure(test, error)
 
 
 def name_of(test):
