@@ -3,10 +3,12 @@
 
     e2e/checks/headers.py BUILD [HEADER ...]
 
-BUILD is a built tree (generated messages, compile_commands.json). A header that passed is not compiled again until it or
-a header that it includes changes: $EIDOLON_CACHE_DIR/headers holds an empty file for each, named by their hash. Headers of
-the standard library are read once for all, which takes a third of the time; layers.py checks that each header names those
-that it uses.
+BUILD is a built tree (generated messages, compile_commands.json). A header that passed is not compiled again until it
+changes, or what it includes, directly or not, is another set of files: $EIDOLON_CACHE_DIR/headers holds an empty file for
+each, named by their hash. A name that an included header no longer declares breaks the build itself, in whatever uses the
+two together; what only this check can find is a name that came by way of another header's include, and those lines are part
+of the hash. Headers of the standard library are read once for all, which takes a third of the time; layers.py checks that
+each header names those that it uses.
 """
 
 import concurrent.futures
@@ -23,6 +25,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMPILER = "clang++-19"
 INCLUDE = re.compile(rb'^\s*#\s*include\s*"([^"]+)"', re.M)
+ANY_INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include[ \t]*[^\n]+", re.M)
 BATCH = 16
 
 
@@ -54,14 +57,15 @@ def read(build, name):
 
 
 def name_of_result(build, compiler, header):
-    """A hash of the compiler, the header, and the project's files that it includes, directly or not."""
+    """A hash of the compiler, the header, and the includes of the project's files that it includes, directly or not."""
     seen, waiting, whole = set(), [header], hashlib.sha256(compiler)
     while waiting:
         name = waiting.pop()
         text = None if name in seen else read(build, name)
         seen.add(name)
         if text is not None:
-            whole.update(name.encode() + b"\0" + text)
+            included = ANY_INCLUDE.findall(text)
+            whole.update(name.encode() + b"\0" + (text if name == header else b"\0".join(included)) + b"\0")
             waiting += sorted(found.decode() for found in INCLUDE.findall(text))
     return whole.hexdigest()
 

@@ -145,6 +145,8 @@ def run_page(page, build, python):
             "HOME": name,
             "TREE": str(ROOT),
             "BUILD": str(build),
+            # torchrun's ranks share its import of torch, which is half of what most pages take.
+            "RANKS_GO_ON": "1",
             "XDG_DATA_HOME": f"{name}/data",
             "XDG_CACHE_HOME": f"{name}/.cache",
             "EIDOLON_CACHE_DIR": os.environ.get("EIDOLON_CACHE_DIR", os.path.expanduser("~/.cache/eidolon")),

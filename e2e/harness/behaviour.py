@@ -13,6 +13,7 @@ import io
 import json
 import multiprocessing
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -568,16 +569,24 @@ def run_those_due(a, functions, due, results):
                 results.put(passes(functions[index], world))
 
 
+def processor_seconds(server):
+    """What this process, those it has waited for, the server and its jobs that ended have worked."""
+    own, ended = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return own.ru_utime + own.ru_stime + ended.ru_utime + ended.ru_stime + server.processor_seconds()
+
+
 def passes(function, world):
-    """Runs it, and prints what it printed together with how it ended."""
+    """Runs it, and prints what it printed together with how it ended, how long it took and what it worked."""
     started, said, result = time.monotonic(), io.StringIO(), "ok  "
+    worked = processor_seconds(world.server)
     try:
         with contextlib.redirect_stdout(said):
             function(world)
     except Exception as error:  # The other tests still run.
         result = "FAIL"
         said.write("     " + "".join(traceback.format_exception_only(error)).strip()[:3000] + "\n")
-    said.write(f"{result} {function.__name__} ({time.monotonic() - started:.1f} s)\n")
+    took, worked = time.monotonic() - started, processor_seconds(world.server) - worked
+    said.write(f"{result} {function.__name__} ({took:.1f} s, {worked:.1f} s of processors)\n")
     sys.stdout.write(said.getvalue())
     sys.stdout.flush()
     return result == "ok  "

@@ -109,6 +109,8 @@ STUCK = """
     dist.new_group(members, use_local_synchronization=True)
     dist.all_reduce(torch.ones(1024, device="cuda"))
     print(f"rank {rank} met", flush=True)
+    dist.all_reduce(torch.ones(1024, device="cuda"))
+    torch.cuda.synchronize()  # The first rank that dies ends the others: all have said that they met.
     os.environ["TORCH_GLOO_LAZY_INIT"] = "0"
     dist.all_reduce(torch.ones(1), group=dist.new_group(backend="gloo"))
 """

@@ -76,6 +76,14 @@ class Server:
         self.process.kill()
         self.process.wait()
 
+    def processor_seconds(self):
+        """What it and those of its processes that ended have worked; 0 once it has ended itself."""
+        try:
+            fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        except FileNotFoundError:
+            return 0
+        return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
     def token(self):
         """What REST asks for, as the server keeps it in its data folder."""
         path = self.store / "token"

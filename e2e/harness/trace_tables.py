@@ -8,6 +8,7 @@ itself, strictly: a slice that ends before it begins, an end without a beginning
 that was not interned is an error. Where EIDOLON_TRACE_PROCESSOR names a trace_processor_shell, that one is asked instead.
 """
 
+import fcntl
 import json
 import os
 import pathlib
@@ -29,15 +30,20 @@ TABLES = """
 
 
 def python():
-    """A Python with Perfetto's messages, made once, outside the tree."""
+    """A Python with Perfetto's messages, made once, outside the tree, by whoever of several comes first."""
     cache = os.environ.get("XDG_CACHE_HOME", str(pathlib.Path.home() / ".cache"))
     name = f"perfetto-{VERSION}-{ZSTANDARD}"
     folder = pathlib.Path(os.environ.get("EIDOLON_CACHE_DIR", f"{cache}/eidolon")) / name
-    if not (folder / "complete").exists():
-        subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
-        install = [folder / "bin/pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*install, f"perfetto=={VERSION}", f"zstandard=={ZSTANDARD}"], check=True)
-        (folder / "complete").touch()
+    if (folder / "complete").exists():
+        return folder / "bin/python"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with open(f"{folder}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "complete").exists():
+            subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
+            install = [folder / "bin/pip", "install", "--quiet", "--disable-pip-version-check"]
+            subprocess.run([*install, f"perfetto=={VERSION}", f"zstandard=={ZSTANDARD}"], check=True)
+            (folder / "complete").touch()
     return folder / "bin/python"
 
 

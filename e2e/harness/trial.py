@@ -57,7 +57,8 @@ class World:
         cluster=None,
     ):
         """The document of a job that runs `script` in every rank, by torchrun when there are several. `cluster` is
-        described whole, or else servers with as many H100 as ranks."""
+        described whole, or else servers with as many H100 as ranks. Ranks go on from torchrun's process, which spares
+        each the import of torch, unless `extra` has an `env` of its own."""
         self.count += 1
         directory = self.folder / f"job{self.count}"
         directory.mkdir()
@@ -66,6 +67,10 @@ class World:
         command = command or (["torchrun", "script.py"] if several else ["python", "script.py"])
         gpu_line = f", gpu: {gpu}" if gpu else ""
         server = f"{{preset: dgx-h100, gpusPerServer: {ranks}{gpu_line}}}"
+        if command[0] == "torchrun" and not re.search(r"^\s*env:", extra, re.M):
+            extra = (textwrap.dedent(extra).rstrip("\n") + "\n").lstrip(
+                "\n"
+            ) + 'env: [{name: RANKS_GO_ON, value: "1"}]\n'
         cluster = json.dumps(cluster) if cluster else f"{{servers: {servers}, server: {server}}}"
         return textwrap.dedent(f"""\
             apiVersion: eidolon.dev/v1alpha1
