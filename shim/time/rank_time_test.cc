@@ -1,10 +1,13 @@
 // Time in a rank: the process has a session with a (fake) agent, host model fixed.
 #include <errno.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/wait.h>
@@ -15,6 +18,7 @@
 #include <condition_variable>
 #include <future>
 #include <mutex>
+#include <string>
 #include <thread>
 
 #include "shim/core/fake_agent.h"
@@ -112,6 +116,24 @@ TEST_F(RankTimeTest, ASleepAsksTheAgentSoThatPeersStayInStep) {
   const auto asked = fake_agent.RecordsOf(ring::RecordKind::kWaitUntil);
   ASSERT_EQ(asked.size(), 1u);
   EXPECT_EQ(asked[0].As<ring::WaitRecord>().id, static_cast<std::uint64_t>(core::Now().ps));
+}
+
+TEST_F(RankTimeTest, RanksThatLockAFileAtOneMomentDoSoInTheirOrder) {
+  const int file = memfd_create("lock", MFD_CLOEXEC);
+  const std::string path = "/proc/self/fd/" + std::to_string(file);
+  const int other = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  setenv("RANK", "3", 1);
+  core::AdvanceTo(base::SimTime{7'000'400});
+
+  EXPECT_EQ(flock(file, LOCK_EX | LOCK_NB), 0);
+  EXPECT_EQ(core::Now(), base::SimTime{8'000'003}) << "the next microsecond, and rank 3 in it";
+  EXPECT_EQ(flock(other, LOCK_EX | LOCK_NB), -1);
+  EXPECT_EQ(errno, EWOULDBLOCK);
+  EXPECT_EQ(flock(file, LOCK_UN), 0);
+
+  EXPECT_EQ(fake_agent.RecordsOf(ring::RecordKind::kWaitUntil).size(), 2u) << "unlocking is free";
+  unsetenv("RANK");
+  for (const int fd : {file, other}) close(fd);
 }
 
 TEST_F(RankTimeTest, AWatchdogsClockRunsNoFasterThanRealTime) {

@@ -94,6 +94,7 @@ constinit Next<int (*)(int, epoll_event*, int, int, const sigset_t*)> next_epoll
     "epoll_pwait", nullptr);
 constinit Next<int (*)(pthread_t, const char*)> next_setname("pthread_setname_np", nullptr);
 constinit Next<int (*)()> next_yield("sched_yield", nullptr);
+constinit Next<int (*)(int, int)> next_flock("flock", nullptr);
 constinit Next<int (*)(int, const struct sigaction*, struct sigaction*)> next_sigaction("sigaction",
                                                                                         nullptr);
 constinit Next<sighandler_t (*)(int, sighandler_t)> next_signal("signal", nullptr);
@@ -207,6 +208,8 @@ int SetThreadName(pthread_t thread, const char* name) noexcept {
 }
 
 int Yield() noexcept { return next_yield.Get()(); }
+
+int LockFile(int fd, int operation) noexcept { return next_flock.Get()(fd, operation); }
 
 int Sigaction(int number, const struct sigaction* wanted, struct sigaction* before) noexcept {
 #ifdef EIDOLON_THREAD_SANITIZER

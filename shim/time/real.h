@@ -58,6 +58,7 @@ int ClockNanosleep(clockid_t id, int flags, const timespec* request, timespec* l
 clock_t Times(tms* out) noexcept;
 int SetThreadName(pthread_t thread, const char* name) noexcept;
 int Yield() noexcept;
+int LockFile(int fd, int operation) noexcept;  // flock
 int Sigaction(int number, const struct sigaction* wanted, struct sigaction* before) noexcept;
 sighandler_t Signal(int number, sighandler_t handler) noexcept;
 int TimerfdSettime(int fd, int flags, const itimerspec* value, itimerspec* old) noexcept;

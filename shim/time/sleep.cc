@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <limits>
 
 #include "services/ring/record.h"
@@ -136,6 +137,16 @@ int DriverSleep(core::Session& session, SimTime end, std::int64_t ns,
   return 0;
 }
 
+// Each rank has a picosecond of its own in it, so that no two ranks wait for the same moment.
+constexpr std::int64_t kRankOrderPs = 1'000'000;
+
+// Programs that start their ranks themselves may not name them; the agent numbers these.
+std::int64_t RankNumber(const core::Session& session) noexcept {
+  const char* text = std::getenv("RANK");
+  const std::int64_t named = text == nullptr ? -1 : std::strtoll(text, nullptr, 10);
+  return named >= 0 ? named : session.header().process;
+}
+
 // A sleep before the simulated time of this process begins, or outside of it.
 int ShortSleep(std::int64_t ns, std::int64_t* slept_ns) noexcept {
   return RealSleep(std::min(ns, IsFutureRank() ? kLongestStartUpSleepNs : kLongestRealSleepNs),
@@ -181,6 +192,14 @@ int SleepBeyondEnd(std::int64_t* slept_ns) noexcept {
 }  // namespace
 
 bool DriverSleeps() noexcept { return sleeping_drivers.load() > 0; }
+
+void WaitInRankOrder() noexcept {
+  core::Session* session = core::Session::Existing();
+  if (session == nullptr || !IsDriving()) return;
+  const SimTime moment{(core::Now().ps / kRankOrderPs + 1) * kRankOrderPs +
+                       RankNumber(*session) % kRankOrderPs};
+  if (!IsBeyondEnd(moment)) AskUntil(*session, moment);
+}
 
 int SleepFor(std::int64_t ns, std::int64_t* slept_ns) noexcept {
   *slept_ns = 0;

@@ -12,6 +12,12 @@ namespace eidolon::shim::time {
 // Requires: InJob().
 int SleepFor(std::int64_t ns, std::int64_t* slept_ns) noexcept;
 
+// For a driver of a rank that is about to do what may come out differently for who is first, and
+// takes no virtual time: waits up to a microsecond, until no other rank can act before. Of ranks
+// that come in the same microsecond the lower goes first, whatever the simulating machine does.
+// Others do not wait. Requires: InJob().
+void WaitInRankOrder() noexcept;
+
 // True while a driver sleeps: it lets timers expire itself, to see whether their signals wake it.
 bool DriverSleeps() noexcept;
 
