@@ -32,7 +32,7 @@ bool InJob() noexcept;
 base::SimTime ThreadNow() noexcept;
 
 // The same for a clock read by the program. Reading costs nothing, but a thread that reads
-// thousands of times in a row and does nothing else is polling: then each read moves the clock a
+// 100,000 times in a row and does nothing else is polling: then each read moves the clock a
 // little (a helper's own view of it).
 base::SimTime ReadByProgram() noexcept;
 
