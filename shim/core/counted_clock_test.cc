@@ -28,6 +28,9 @@ class CountedClockTest : public ::testing::Test {
     FakeAgent::Start({.cost_ps = kCallPs, .frame_ps = kFramePs});
     EXPECT_NE(Session::Get(), nullptr);
     CostOfCall();
+    // A long stretch takes the page faults of all before it, and starting meets many.
+    Work(5'000'000);
+    Enter("start", ring::CallClass::kLaunch, -1, [] { return 0; });
   }
   static std::int64_t CostOfCall() {
     const auto before = Now();
