@@ -242,7 +242,8 @@ TEST_F(MeasuredTimeoutTest, WorkOfTheProcessForAsLongAsTheTimeoutLetsItExpire) {
 }
 
 TEST_F(MeasuredTimeoutTest, AProcessThatRestsMovesTheClockByTheTimeout) {
-  EXPECT_FALSE(WaitsFor([] { core::RealSleep(kMuchLongerNs); }));
+  // On a machine with other work the process is seen to rest late.
+  EXPECT_FALSE(WaitsFor([] { core::RealSleep(10 * kMuchLongerNs); }));
 
   EXPECT_GE(passed_ps_, kTimeoutNs * 1000);
   EXPECT_LT(passed_ps_, kMuchLongerNs * 1000);
