@@ -104,7 +104,11 @@ def a_job_is_submitted_by_the_form_and_followed_to_its_end(world):
     unit = {"s": 1, "ms": 1e3, "µs": 1e6}[shown[1]]
     expect(abs(float(shown[0]) / (mean * unit) - 1) < 1e-3, f"{shown} is shown for {mean} s")
     expect(tab.locator(".chart circle").count() == 5, "not every measured iteration is a point")
-    world.browser.until(tab, "document.querySelector('.log').innerText.includes('step 0 loss')")
+    try:
+        world.browser.until(tab, "document.querySelector('.log').innerText.includes('step 0 loss')")
+    except AssertionError as error:
+        shown = tab.evaluate("document.querySelector('.log').parentElement.innerText")
+        raise AssertionError(f"shown: {shown}\nstored: {world.server.logs('by-form')}") from error
     expect(tab.locator(".topology svg rect.gpu").count() == 2, "the drawing has another number of GPUs")
     expect("H100-SXM5-80GB" in tab.inner_text(".target"), "the head does not name the GPU")
     world.picture(tab, "job")

@@ -112,11 +112,17 @@ export async function follow(path, signal, take, state) {
     } catch (error) {
       if (signal.aborted) return;
       state(error);
-      if ([401, 403, 404, 422].includes(error.status)) return;
+      if (!mayPass(error)) return;
     }
-    await new Promise((done) => {
-      setTimeout(done, wait);
-      signal.addEventListener("abort", done, {once: true});
-    });
+    await pause(wait, signal);
   }
 }
+
+/** Milliseconds, unless `signal` ends them. */
+export const pause = (wait, signal) => new Promise((done) => {
+  setTimeout(done, wait);
+  signal.addEventListener("abort", done, {once: true});
+});
+
+/** Whether a request that failed may be answered when it is made again. */
+export const mayPass = (problem) => ![401, 403, 404, 422].includes(problem.status);

@@ -1,7 +1,7 @@
 // The end of what the program printed, followed while it runs.
 
 import {el} from "./element.js";
-import {getAnswer, jobPath} from "./api.js";
+import {getAnswer, jobPath, mayPass, pause} from "./api.js";
 import {isOver} from "./job_fields.js";
 import {logLine} from "./text.js";
 
@@ -41,19 +41,32 @@ export function logPart(namespace, name, signal) {
     if (box.checked) text.scrollTop = text.scrollHeight;
   }
 
+  // From the beginning.
+  async function readOnce(follow) {
+    text.replaceChildren();
+    total = 0;
+    pending = "";
+    const answer = await getAnswer(`${jobPath(namespace, name)}/logs?prefix=true&follow=${follow}`, {signal});
+    const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+    for (;;) {
+      const {value, done} = await reader.read();
+      if (done) break;
+      add(value);
+    }
+    if (pending) add("\n");
+    if (total === 0) tally.textContent = "The program printed nothing.";
+  }
+
   async function read(follow) {
-    try {
-      const answer = await getAnswer(`${jobPath(namespace, name)}/logs?prefix=true&follow=${follow}`, {signal});
-      const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-      for (;;) {
-        const {value, done} = await reader.read();
-        if (done) break;
-        add(value);
+    for (let wait = 500; !signal.aborted; wait = Math.min(wait * 2, 10000)) {
+      try {
+        return await readOnce(follow);
+      } catch (problem) {
+        if (signal.aborted) return;
+        tally.textContent = `The log cannot be read: ${problem.message}`;
+        if (!mayPass(problem)) return;
       }
-      if (pending) add("\n");
-      if (total === 0) tally.textContent = "The program printed nothing.";
-    } catch (problem) {
-      if (!signal.aborted) tally.textContent = `The log cannot be read: ${problem.message}`;
+      await pause(wait, signal);
     }
   }
 
