@@ -123,10 +123,11 @@ TEST_F(RankTimeTest, RanksThatLockAFileAtOneMomentDoSoInTheirOrder) {
   const std::string path = "/proc/self/fd/" + std::to_string(file);
   const int other = open(path.c_str(), O_RDWR | O_CLOEXEC);
   setenv("RANK", "3", 1);
-  core::AdvanceTo(base::SimTime{7'000'400});
+  const std::int64_t next_us_ps = (core::Now().ps / 1'000'000 + 2) * 1'000'000;
+  core::AdvanceTo(base::SimTime{next_us_ps - 600});
 
   EXPECT_EQ(flock(file, LOCK_EX | LOCK_NB), 0);
-  EXPECT_EQ(core::Now(), base::SimTime{8'000'003}) << "the next microsecond, and rank 3 in it";
+  EXPECT_EQ(core::Now(), base::SimTime{next_us_ps + 3}) << "the next microsecond, rank 3 in it";
   EXPECT_EQ(flock(other, LOCK_EX | LOCK_NB), -1);
   EXPECT_EQ(errno, EWOULDBLOCK);
   EXPECT_EQ(flock(file, LOCK_UN), 0);
