@@ -56,14 +56,15 @@ FUNCTIONS = """
         x = torch.relu(x)
         torch.cuda.nvtx.range_pop()
 """
-# Random numbers of the host.
+# Random numbers of the host, in memory that is there: what fresh memory costs depends on the machine (docs/host_time.md).
 COMPUTING = """
     import torch
     x = torch.ones(64, device="cuda")
+    numbers = torch.zeros(4_000_000)
     for step in range(40):
         torch.cuda.nvtx.range_push("step")
         x = torch.relu(x)
-        torch.randn(4_000_000)
+        numbers.normal_()
         x = torch.relu(x)
         torch.cuda.nvtx.range_pop()
 """
@@ -113,8 +114,9 @@ def what_a_program_computes_for_long_costs_as_much_on_a_busy_machine(world):
     def predicted():
         return predict(world, "{}", COMPUTING, ranks=1, warmup=8, measure=20, boundary="{nvtx: step}")
 
-    # A neighbour on this machine slows whole minutes, and one condition more than the other, by up to a third: more
-    # rounds then, until the conditions come near to each other.
+    # How fast a core is at the moment is told by a piece of work that other processes slow more than this computing, on
+    # some machines: single runs of the two conditions lie up to a third apart there (docs/host_time.md). More rounds then,
+    # until the conditions come near to each other.
     quiet, disturbed = [], []
     for _ in range(8):
         quiet.append(predicted()["iterationSeconds"]["p50"])
