@@ -134,6 +134,29 @@ def what_a_program_computes_for_long_costs_as_much_on_a_busy_machine(world):
 
 @test
 @alone
+def processor_time_of_what_a_program_computes_is_the_same_on_a_busy_machine(world):
+    # A target as fast as this machine: its speed at the moment is not asked for.
+    server = {"preset": "dgx-h100", "gpusPerServer": 1, "cpu": {"speedRatio": 1}}
+    cluster = {"servers": 1, "server": server}
+
+    def predicted():
+        boundary = "{nvtx: step}"
+        found = predict(world, "{}", COMPUTING, ranks=1, warmup=8, measure=20, boundary=boundary, cluster=cluster)
+        return found["iterationSeconds"]["p50"]
+
+    quiet, disturbed = [], []
+    for _ in range(3):
+        quiet.append(predicted())
+        with busy():
+            disturbed.append(predicted())
+    for name, some in (("alone", quiet), ("busy", disturbed)):
+        print(f"     {name} {', '.join(f'{seconds * 1e3:.2f}' for seconds in some)} ms")
+    expect(sorted(disturbed)[1] <= APART * sorted(quiet)[1], f"too far apart: {quiet} and {disturbed}")
+    expect(sorted(quiet)[1] <= APART * sorted(disturbed)[1], f"too far apart: {quiet} and {disturbed}")
+
+
+@test
+@alone
 def measured_host_time_is_not_other_on_a_busy_machine(world):
     def measured():
         boundary = "{nvtx: step}"
