@@ -91,8 +91,6 @@ struct Probe::Dispatch {
   }
 };
 
-namespace {}  // namespace
-
 Probe::Probe() : world_(new (std::nothrow) World) {}
 Probe::~Probe() = default;
 
@@ -104,6 +102,26 @@ std::uint64_t Probe::Run() noexcept {
   std::uint64_t x = 0x1234567;
   for (std::uint64_t i = 0; i < kCalls; ++i) x = kTable[(x >> 7) % kFunctions](*world_, x + i);
   return x;
+}
+
+std::uint64_t RunArithmetic() noexcept {
+  constexpr int kRounds = 10'000;
+  std::uint64_t a = 1;
+  std::uint64_t b = 2;
+  std::uint64_t c = 3;
+  std::uint64_t d = 4;
+  for (int i = 0; i < kRounds; ++i) {
+    a = (a * 0x9e3779b97f4a7c15u) ^ (a >> 29);
+    b = (b * 0xbf58476d1ce4e5b9u) ^ (b >> 31);
+    c = (c * 0x94d049bb133111ebu) ^ (c >> 27);
+    d = (d * 0xd6e8feb86659fd93u) ^ (d >> 32);
+    a += b << 7;
+    c ^= d >> 3;
+    b += c | 1;
+    d -= a;
+    asm volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d));  // One round after the other.
+  }
+  return a ^ b ^ c ^ d;
 }
 
 base::Duration TimeProbe(int runs) {

@@ -130,7 +130,7 @@ void Measure(ThreadClock& clock, std::uint64_t ticks, std::uint64_t call) {
   }
   const std::uint64_t work = TakeOwnWork(clock, ticks);
   const std::uint64_t fault_ps = TakePageFaults(clock, work);
-  clock.own_ps += WithDelays(CostOfWork(clock, work, fault_ps, call));
+  clock.own_ps += WithDelays(CostOfWork(clock, CodeKind::kBetweenCalls, work, fault_ps, call));
   clock.since_switch_ps += work;
   clock.last_ticks = ticks;
   RaiseTo(ProcessClock(), clock.own_ps);

@@ -26,7 +26,7 @@ constexpr std::int64_t kCalibrationNs = 500'000;
 // From this length on, page faults in a stretch of work are counted: one more system call. A core
 // twice as fast as the reference processor still counts them in all that is long there.
 constexpr auto kCountedFaultsPs = static_cast<std::uint64_t>(host_time::kLongPs) / 2;
-// How often a thread looks how fast its core is: 0.2 ms of work each time.
+// How often a thread looks how fast its core is: 0.25 ms of work each time.
 constexpr std::uint64_t kSpeedIntervalPs = 50'000'000'000;
 // And the first times, so many times as often.
 constexpr std::uint64_t kFirstSpeedsPart = 5;
@@ -64,16 +64,24 @@ host_time::HostWork* MakeHostWork() {
   return owner.Make();
 }
 
-std::uint64_t TimeProbe(host_speed::Probe& probe) {
+template <typename Work>
+std::uint64_t TimeOf(Work work) {
   const std::int64_t begin = ThreadCpuNs();
-  const std::uint64_t result = probe.Run();
+  const std::uint64_t result = work();
   asm volatile("" : : "r"(result) : "memory");
   return static_cast<std::uint64_t>(ThreadCpuNs() - begin) * 1000;
 }
+std::uint64_t TimeProbe(host_speed::Probe& probe) {
+  return TimeOf([&probe] { return probe.Run(); });
+}
+std::uint64_t TimeArithmetic() { return TimeOf(host_speed::RunArithmetic); }
 
 // The speed of this core and that of the target, both relative to the reference processor; or,
 // where the job says how much faster than this machine the target is, relative to this machine.
-double CoreSpeedNow() { return timing_used.speed_ratio > 0 ? 1.0 : core_speed->now(); }
+double CoreSpeedNow(CodeKind code) {
+  if (timing_used.speed_ratio > 0) return 1.0;
+  return code == CodeKind::kArithmetic ? core_speed->of_arithmetic() : core_speed->now();
+}
 double TargetSpeed() {
   return timing_used.speed_ratio > 0 ? timing_used.speed_ratio : timing_used.target_speed;
 }
@@ -131,7 +139,8 @@ void StartToTimeWork(const WorkTiming& timing) noexcept {
     shared_costs = new (rows) host_time::SharedCosts(timing.shared_costs);
   }
   alignas(host_time::CoreSpeed) static std::byte storage[sizeof(host_time::CoreSpeed)];
-  core_speed = new (storage) host_time::CoreSpeed(TimeProbe);
+  core_speed =
+      new (storage) host_time::CoreSpeed({.probe = TimeProbe, .arithmetic = TimeArithmetic});
   core_speed->Sample();
 }
 
@@ -165,13 +174,13 @@ void SampleSpeed(ThreadClock& clock, std::uint64_t ticks) noexcept {
   clock.slept = true;
 }
 
-double OnTarget(std::uint64_t work_ps) noexcept {
-  return static_cast<double>(work_ps) * CoreSpeedNow() / TargetSpeed();
+double OnTarget(CodeKind code, std::uint64_t work_ps) noexcept {
+  return static_cast<double>(work_ps) * CoreSpeedNow(code) / TargetSpeed();
 }
 
-std::uint64_t CostOfWork(const ThreadClock& clock, std::uint64_t work_ps, std::uint64_t fault_ps,
-                         std::uint64_t call) noexcept {
-  const double speed = CoreSpeedNow();
+std::uint64_t CostOfWork(const ThreadClock& clock, CodeKind code, std::uint64_t work_ps,
+                         std::uint64_t fault_ps, std::uint64_t call) noexcept {
+  const double speed = CoreSpeedNow(code);
   const host_time::HostWork::Stretch stretch{
       .work_ps = work_ps, .fault_ps = fault_ps, .since_switch_ps = clock.since_switch_ps};
   const double cost = clock.work == nullptr

@@ -78,11 +78,14 @@ void LeaveOutTrap(ThreadClock& clock, std::uint64_t ticks) noexcept;
 
 // Times how fast the core is, if that is due. What it takes is nobody's work.
 void SampleSpeed(ThreadClock& clock, std::uint64_t ticks) noexcept;
-// What `work_ps` of processor time now take on the target, whatever they are.
-double OnTarget(std::uint64_t work_ps) noexcept;
+// By which of services/host_speed's works the core's speed is told: what a framework does between
+// two calls, or arithmetic in a small code.
+enum class CodeKind : std::uint8_t { kBetweenCalls, kArithmetic };
+// What `work_ps` of processor time now take on the target, as they are.
+double OnTarget(CodeKind code, std::uint64_t work_ps) noexcept;
 // What `work_ps` of the calling thread, which makes `call` now, costs on the target, without this
 // machine's noise.
-std::uint64_t CostOfWork(const ThreadClock& clock, std::uint64_t work_ps, std::uint64_t fault_ps,
-                         std::uint64_t call) noexcept;
+std::uint64_t CostOfWork(const ThreadClock& clock, CodeKind code, std::uint64_t work_ps,
+                         std::uint64_t fault_ps, std::uint64_t call) noexcept;
 
 }  // namespace eidolon::shim::core
