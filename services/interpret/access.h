@@ -63,7 +63,7 @@ inline std::byte* Reach(Warp& warp, unsigned lane, Place place, unsigned size, b
   }
   Block& block = *warp.block;
   if (place.space == Space::kShared) {
-    if (place.address < launch.first_shared || place.address + size > block.shared.size()) {
+    if (place.address < launch.shared_begin || place.address + size > block.shared.size()) {
       launch.End(Stop::kFault, place.address);
       return nullptr;
     }

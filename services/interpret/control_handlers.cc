@@ -163,11 +163,22 @@ void RunWarpsync(Warp& warp, const Step& step, std::uint32_t mask) {
   Synchronize(warp, warp.Row(SourceRow(step.word.Bits(24, 8)))[lane]);
 }
 
+// Threads that BAR waits for; 0: all of the block. A register that names the barrier as well has
+// them in its upper half.
+std::uint32_t ExpectedAt(Warp& warp, const Word& word, std::uint32_t mask) {
+  constexpr std::uint32_t kMost = 0xfff;
+  const std::uint32_t form = sass::FormOf(word);
+  if (form != 1 && form != 4) return static_cast<std::uint32_t>(word.Bits(42, 12));
+  const auto lane = static_cast<unsigned>(std::countr_zero(mask));
+  const std::uint32_t value = warp.Row(SourceRow(word.Bits(32, 8)))[lane];
+  return (form == 1 ? value >> 16 : value) & kMost;
+}
+
 void RunBar(Warp& warp, const Step& step, std::uint32_t mask) {
   const Word& word = step.word;
   warp.barrier_wants_all = word.Bits(74, 2) == 1;
-  Arrive(warp, {.barrier = static_cast<std::uint32_t>(word.Bits(54, 4)),
-                .expected = static_cast<std::uint32_t>(word.Bits(42, 12)),
+  Arrive(warp, {.barrier = BarrierOf(warp, word, mask),
+                .expected = ExpectedAt(warp, word, mask),
                 .waits = word.Bits(77, 3) != 1,
                 .votes = ReadPredicate(warp, word, 87) & mask});
 }
@@ -189,6 +200,13 @@ void RunTrap(Warp& warp, const Step& step, std::uint32_t) {
 }
 
 }  // namespace
+
+std::uint32_t BarrierOf(Warp& warp, const Word& word, std::uint32_t mask) {
+  const std::uint32_t form = sass::FormOf(word);
+  if (form != 1 && form != 2) return static_cast<std::uint32_t>(word.Bits(54, 4));
+  const auto lane = static_cast<unsigned>(std::countr_zero(mask));
+  return warp.Row(SourceRow(word.Bits(32, 8)))[lane] % kBarriers;
+}
 
 Handler FindControlHandler(Operation operation, const Word& word) {
   switch (operation) {
@@ -225,8 +243,8 @@ Handler FindControlHandler(Operation operation, const Word& word) {
     case Operation::kEndcollective:
       return RunTrap;
     case Operation::kBar:
-      // Numbers in registers, and modes that no compiler emits, are left out.
-      return sass::FormOf(word) >= 4 && word.Bits(77, 3) <= 2 ? RunBar : nullptr;
+      // Modes that no compiler emits are left out.
+      return word.Bits(77, 3) <= 2 ? RunBar : nullptr;
     case Operation::kB2r:
       return RunB2r;
     case Operation::kYield:

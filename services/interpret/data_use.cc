@@ -197,6 +197,14 @@ void ReadShuffle(const Word& word, DataUse& use) {
   use.predicates_written = PredicateBit(word, 81, false);
 }
 
+// The barrier's number, that of the threads it waits for, or both.
+void ReadBarrier(const Word& word, DataUse& use) {
+  const std::uint32_t form = sass::FormOf(word);
+  if (form != 1 && form != 2 && form != 4) return;
+  use.sources[use.source_count++] = {
+      .kind = DataSource::Kind::kPlace, .slot = 'B', .place = PlaceOfRegister(word.Bits(32, 8))};
+}
+
 }  // namespace
 
 DataUse UseOf(const Step& step) {
@@ -236,7 +244,10 @@ DataUse UseOf(const Step& step) {
       if (sass::FormOf(step.word) == 2) use.predicates_read |= PredicateBit(step.word, 24, true);
       [[fallthrough]];
     case Operation::kWarpsync:
+      use.predicates_read |= PredicateBit(step.word, 87, false);
+      break;
     case Operation::kBar:
+      ReadBarrier(step.word, use);
       use.predicates_read |= PredicateBit(step.word, 87, false);
       break;
     default:

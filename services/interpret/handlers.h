@@ -18,4 +18,7 @@ Handler FindAtomicHandler(sass::Operation operation, const sass::Word& word);
 Handler FindMatrixHandler(sass::Operation operation, const sass::Word& word);
 Handler FindControlHandler(sass::Operation operation, const sass::Word& word);
 
+// The block's barrier that BAR names, as the first of these lanes sees it. Requires: mask != 0.
+std::uint32_t BarrierOf(Warp& warp, const sass::Word& word, std::uint32_t mask);
+
 }  // namespace eidolon::interpret

@@ -76,6 +76,17 @@ void RunVoteu(Warp& warp, const Step& step, std::uint32_t mask) {
   if (target != sass::kZeroUniform) warp.uniform[target] = votes;
 }
 
+// elect.sync: one of the lanes that take part, always the same one of the same lanes; PTX does not
+// say which, and programs may not ask.
+void RunElect(Warp& warp, const Step& step, std::uint32_t mask) {
+  const std::uint32_t members = ReadPredicate(warp, step.word, 87) & mask;
+  PutPredicate(warp, step.word, 81, mask, members & (~members + 1));
+  const std::uint32_t target = UniformIn(step, 16);
+  if (target != sass::kZeroUniform && members != 0) {
+    warp.uniform[target] = static_cast<std::uint32_t>(std::countr_zero(members));
+  }
+}
+
 // For each lane, the lanes with the same value; or all, where they have one value in common.
 void RunMatch(Warp& warp, const Step& step, std::uint32_t mask) {
   const std::uint64_t number = step.word.Bits(24, 8);
@@ -253,6 +264,8 @@ Handler FindPredicateHandler(Operation operation, const Word& word) {
       return word.Bits(72, 2) < 3 ? RunVote : nullptr;
     case Operation::kVoteu:
       return word.Bits(72, 2) < 3 ? RunVoteu : nullptr;
+    case Operation::kElect:
+      return RunElect;
     case Operation::kMatch:
       return RunMatch;
     case Operation::kS2r:

@@ -278,6 +278,7 @@ Outcome Run(const Program& program, const Launch& launch, Memory& memory, const 
   state.grid = launch.grid;
   state.block = launch.block;
   state.first_shared = LayoutOf(program.dialect).first_shared;
+  state.shared_begin = launch.reaches_system_words ? 0 : state.first_shared;
   // Blocks get whole units; compilers know, and load words of which a part lies behind the end.
   state.shared_bytes = RoundUp(program.static_shared_bytes + launch.dynamic_shared_bytes);
   state.stack_bytes =

@@ -19,6 +19,9 @@ struct Launch {
   Dims grid;
   Dims block;
   std::uint32_t dynamic_shared_bytes = 0;
+  // What the system keeps for itself in shared memory may be accessed: code of 10.0 notes there
+  // which columns of tensor memory it has taken. Zeros at first.
+  bool reaches_system_words = false;
   std::span<const std::byte> parameters;
   bool cooperative = false;  // Blocks may wait for each other.
   // Indices of the blocks to run, x first; empty: all of them. Requires: not cooperative.

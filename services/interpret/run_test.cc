@@ -285,6 +285,59 @@ TEST_P(RunOnTest, AWarpVotesAndReduces) {
   EXPECT_EQ(memory.At<std::int32_t>(1), sum);
 }
 
+TEST(RunTest, LanesElectOneOfThem) {
+  const Program program = LoadKernel("elect", ReadCubin("elect_90.cubin"));
+  BufferMemory memory(1);
+  const struct {
+    std::uint64_t out = kBuffer;
+    std::uint32_t from = 5;
+  } parameters;
+
+  const Outcome outcome = interpret::Run(
+      program, {.block = {32, 1, 1}, .parameters = std::as_bytes(std::span(&parameters, 1))},
+      memory, {});
+
+  EXPECT_EQ(outcome.stop, Stop::kNone);
+  std::uint32_t elected = 0;
+  for (std::uint32_t lane = 5; lane < 32; ++lane) {
+    elected += memory.At<std::uint32_t>(2 * lane);
+    EXPECT_EQ(memory.At<std::uint32_t>(2 * lane + 1), 5u) << lane;
+  }
+  EXPECT_EQ(elected, 1u);
+  EXPECT_EQ(memory.At<std::uint32_t>(2 * 5), 1u);
+}
+
+TEST(RunTest, WarpsMeetAtBarriersWhoseNumbersStandInRegisters) {
+  const Program program = LoadKernel("named", ReadCubin("named_80.cubin"));
+  BufferMemory memory(1);
+  const struct {
+    std::uint64_t out = kBuffer;
+    std::uint32_t barrier = 5;
+    std::uint32_t threads = 64;
+  } parameters;
+
+  const Outcome outcome = interpret::Run(
+      program, {.block = {64, 1, 1}, .parameters = std::as_bytes(std::span(&parameters, 1))},
+      memory, {});
+
+  EXPECT_EQ(outcome.stop, Stop::kNone);
+  for (std::uint32_t lane = 0; lane < 32; ++lane) {
+    EXPECT_EQ(memory.At<std::uint32_t>(lane), 3 * lane) << lane;
+  }
+}
+
+TEST(RunTest, AWarpPassesABarrierAgainOnlyWhenOthersHaveComeToIt) {
+  const Program program = LoadKernel("twice", ReadCubin("named_80.cubin"));
+  BufferMemory memory(1);
+  const std::uint64_t out = kBuffer;
+
+  const Outcome outcome = interpret::Run(
+      program, {.block = {64, 1, 1}, .parameters = std::as_bytes(std::span(&out, 1))}, memory, {});
+
+  EXPECT_EQ(outcome.stop, Stop::kNone);
+  EXPECT_EQ(memory.At<std::uint32_t>(0), 7u);
+}
+
 TEST(RunTest, ThirtyTwoBytesTravelAtOnce) {
   const Program program = LoadKernel("turn", ReadCubin("wide_100.cubin"));
   BufferMemory memory(1);

@@ -60,8 +60,11 @@ void ReleaseMet(Warp& warp) {
 void CompleteBarrier(Block& block, std::uint32_t number) {
   BlockBarrier& barrier = block.barriers[number];
   for (Warp& warp : block.warps) {
+    warp.ahead_of &= static_cast<std::uint16_t>(~(1u << number));
     for (Group& group : warp.groups) {
-      if (group.wait != Wait::kBlock || group.barrier != number) continue;
+      if (group.barrier != number) continue;
+      if (group.wait == Wait::kAhead) group.wait = Wait::kRunnable;
+      if (group.wait != Wait::kBlock) continue;
       Release(group);
       warp.barrier_flag = warp.barrier_wants_all ? barrier.all : barrier.any;
       warp.barrier_votes = barrier.votes;
@@ -123,6 +126,11 @@ void Synchronize(Warp& warp, std::uint32_t lanes) {
 
 void Arrive(Warp& warp, const Arrival& arrival) {
   Group& group = warp.group();
+  if (!arrival.waits && IsAhead(warp, arrival.barrier)) {
+    group.wait = Wait::kAhead;
+    group.barrier = arrival.barrier;
+    return;
+  }
   BlockBarrier& barrier = warp.block->barriers[arrival.barrier];
   const std::uint32_t votes = arrival.votes & group.lanes;
   barrier.arrived += static_cast<std::uint32_t>(std::popcount(group.lanes));
@@ -135,6 +143,9 @@ void Arrive(Warp& warp, const Arrival& arrival) {
     group.barrier = arrival.barrier;
   } else {
     ++group.at;
+    if (group.lanes == warp.live) {
+      warp.ahead_of |= static_cast<std::uint16_t>(1u << arrival.barrier);
+    }
   }
   CheckBarrier(*warp.block, arrival.barrier);
 }

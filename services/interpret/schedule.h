@@ -19,7 +19,14 @@ void Converge(Warp& warp, std::uint32_t barrier);
 // The running group waits for the lanes of a mask.
 void Synchronize(Warp& warp, std::uint32_t lanes);
 
-// The running group arrives at a barrier of the block. `expected`: threads, 0 for all.
+// Whether the warp has passed the barrier without waiting, and others have not come to it since.
+// What keeps a program from passing it once more may be passed over (lenient.h).
+inline bool IsAhead(const Warp& warp, std::uint32_t barrier) {
+  return (warp.ahead_of >> barrier & 1) != 0;
+}
+
+// The running group arrives at a barrier of the block, or waits until it may pass it once more
+// (IsAhead). `expected`: threads, 0 for all.
 struct Arrival {
   std::uint32_t barrier = 0;
   std::uint32_t expected = 0;

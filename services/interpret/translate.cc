@@ -256,8 +256,19 @@ base::Result<Step> TranslateOne(const Word& original, std::size_t index, std::si
 // SYNCS.PHASECHK asks a barrier in shared memory whether its phase is over, and gets a predicate.
 constexpr std::uint32_t kAsksBarrier = 0x5a7;
 
+// UTCATOMSWS.FIND_AND_SET takes columns of tensor memory that are free: the first ones are.
+constexpr std::uint32_t kTakesColumns = 0x5e3;
+// USETMAXREG.TRY_ALLOC takes registers that warps of other roles have given back.
+constexpr std::uint32_t kTakesRegisters = 0x9c8;
+
 void PassOver(Warp& warp, const Step& step, std::uint32_t mask) {
-  if (step.word.opcode() == kAsksBarrier) PutPredicate(warp, step.word, 81, mask, ~0u);
+  const Word& word = step.word;
+  if (word.opcode() == kAsksBarrier) PutPredicate(warp, word, 81, mask, ~0u);
+  if (word.opcode() == kTakesRegisters) PutUniformPredicate(warp, word, 81, true);
+  if (word.opcode() != kTakesColumns) return;
+  PutUniformPredicate(warp, word, 81, true);
+  const auto target = static_cast<std::uint32_t>(word.Bits(16, 8));
+  if (target != sass::kZeroUniform && target < warp.uniform.size()) warp.uniform[target] = 0;
 }
 
 Step PassedOver(const Word& original, const Program& program) {

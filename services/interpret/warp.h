@@ -45,7 +45,8 @@ struct LaunchState {
   std::uint32_t parameter_base = 0;  // In bank 0.
   // One for each word from there to the bank's end: set when it is read; may be nullptr.
   std::uint8_t* words_read = nullptr;
-  std::uint32_t first_shared = 0;  // Of the addresses that a block may use.
+  std::uint32_t first_shared = 0;  // Behind what the system keeps for itself.
+  std::uint32_t shared_begin = 0;  // Of the addresses that a block may use.
   std::uint32_t shared_bytes = 0;
   std::uint32_t stack_bytes = 0;
   std::uint32_t local_bytes = 0;  // Of those, what a thread may touch.
@@ -82,7 +83,8 @@ struct LaunchState {
 
 struct Block;
 
-enum class Wait : std::uint8_t { kRunnable, kConvergence, kWarp, kBlock };
+// kAhead: the warp has come to a barrier of the block again before others have come to it once.
+enum class Wait : std::uint8_t { kRunnable, kConvergence, kWarp, kBlock, kAhead };
 
 struct Group {
   std::uint32_t lanes = 0;
@@ -108,6 +110,7 @@ struct Warp {
   bool barrier_flag = false;
   bool barrier_wants_all = false;  // The flag is "all" instead of "any".
   bool touched_memory = false;     // Other than constants.
+  std::uint16_t ahead_of = 0;      // Barriers of the block that it has passed and others have not.
 
   std::vector<Group> groups;
   std::uint32_t current = 0;  // Index in groups.
@@ -128,6 +131,7 @@ struct Warp {
     barrier_flag = false;
     barrier_wants_all = false;
     touched_memory = false;
+    ahead_of = 0;
     groups.clear();
     current = 0;
   }

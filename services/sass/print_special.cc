@@ -56,8 +56,8 @@ std::string Barrier(const Word& word) {
   text += " ";
   const bool register_id = form == 1 || form == 2;
   text += register_id ? Register(word, 32) : Hex(word.Bits(54, 4));
-  if (form == 1) {
-    text += ", " + Register(word, 64);
+  if (form == 1 || form == 4) {  // One register holds both numbers, or that of the threads.
+    text += ", " + Register(word, 32);
   } else if (word.Bits(42, 12) != 0) {
     text += ", " + Hex(word.Bits(42, 12));
   }

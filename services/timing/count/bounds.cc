@@ -175,6 +175,18 @@ double WithBeginnings(double running, double far, const Beginnings& beginnings) 
   return seconds;
 }
 
+// Groups of warps that issue matrix instructions, each at its own pace, where others of their block
+// bring the data. Without those, groups wait for each other and do alike: one. Into tensor memory
+// one warp multiplies for all, who meanwhile work on what it has left there before.
+double MatrixGroups(const Counts& counts, const Load& load) {
+  constexpr double kWarpsOfGroup = 4, kBuffers = 2;
+  const BlockCounts& block = counts.block;
+  if (block.group_matrix_operations == 0 || block.matrix_warps > counts.warps - 1) return 1;
+  if (block.matrix_warps < kWarpsOfGroup)
+    return std::max(1.0, std::round(kBuffers * load.together));
+  return std::max(1.0, std::round(block.matrix_warps / kWarpsOfGroup * load.together));
+}
+
 // What a multiprocessor executes overlaps with the memory behind it, by the warps of a block,
 // unless both are nearly as long. Blocks take turns at them. Those that follow are started
 // meanwhile. Matrix instructions take turns with the rest of their warps' work, and what they need
@@ -183,7 +195,8 @@ double Together(const Counts& counts, const Parts& parts, const Load& load) {
   // Chosen with measured times in sight: docs/kernel_counts.md.
   constexpr double kPower = 2.5;
   constexpr double kMatrixPower = 4;
-  const double own = std::max(parts.matrix + parts.arithmetic, parts.near);
+  const double own = std::max(
+      TwoServersSeconds(MatrixGroups(counts, load), parts.matrix, parts.arithmetic), parts.near);
   if (parts.matrix > 0) {
     const std::array all = {own, parts.far, parts.latency - parts.beginnings.alone};
     return std::max(WithBeginnings(Overlapped(kMatrixPower, all), parts.far, parts.beginnings),

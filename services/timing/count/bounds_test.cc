@@ -42,6 +42,32 @@ TEST(OverlapTest, NobodyWaitsForStoresButTheyTakeTheirShare) {
   EXPECT_NEAR(QueueSecondsBesideStores(1, 500, 356, 356), 500, 1e-3);
 }
 
+TEST(OverlapTest, CustomersOfTwoServersUseBothAtOnce) {
+  EXPECT_DOUBLE_EQ(TwoServersSeconds(1, 2, 5), 7);
+  // Two of them: each finds the other at a server for the part of the time that it spends there.
+  EXPECT_DOUBLE_EQ(TwoServersSeconds(2, 4, 4), 6);
+  EXPECT_NEAR(TwoServersSeconds(100, 4, 4), 4, 0.05);
+  EXPECT_DOUBLE_EQ(TwoServersSeconds(2, 4, 0), 4);
+  EXPECT_EQ(TwoServersSeconds(2, 0, 0), 0);
+}
+
+TEST(BoundsTest, GroupsOfWarpsOverlapWhereOthersBringTheirData) {
+  Counts counts;
+  counts.blocks = 1056;
+  counts.warps = 12;
+  counts.resident_blocks = 1;
+  counts.block.matrix_operations[static_cast<std::size_t>(MatrixType::kBf16)] = 148e6;
+  counts.block.group_matrix_operations = 148e6;
+  Issued(counts, Pipe::kTranscendental) = 9000;
+  counts.block.matrix_warps = 12;
+  const double alike = Micros(counts);
+  counts.block.matrix_warps = 8;
+  EXPECT_LT(Micros(counts), 0.85 * alike);
+  // One warp for all, into tensor memory.
+  counts.block.matrix_warps = 1;
+  EXPECT_LT(Micros(counts), 0.85 * alike);
+}
+
 // Times below: e2e/measured/h100/operators.csv and e2e/measured/h200/operators.csv, counts from the
 // code of the same kernels.
 

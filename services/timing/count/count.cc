@@ -48,12 +48,11 @@ void EachNumber(BlockCounts& a, const BlockCounts& b, Visit&& visit) {
         &BlockCounts::again_sectors, &BlockCounts::again_distance, &BlockCounts::first_sectors,
         &BlockCounts::engine_bytes, &BlockCounts::atomics, &BlockCounts::colliding_atomics,
         &BlockCounts::atomic_rounds, &BlockCounts::barriers, &BlockCounts::clocks,
-        &BlockCounts::far_clocks}) {
+        &BlockCounts::far_clocks, &BlockCounts::matrix_warps}) {
     visit(a.*number, b.*number);
   }
 }
 
-// What one block came to.
 struct BlockRun {
   std::uint64_t block = 0;
   BlockCounts counts;
@@ -68,14 +67,13 @@ BlockCounts Weighted(const std::vector<BlockRun>& runs, const std::vector<double
     const double weight = weights[i];
     EachNumber(sum, runs[i].counts, [weight](double& to, double number) { to += weight * number; });
   }
-  // What falls along a side may come to less than nothing at its end.
   const auto count = static_cast<double>(runs.size());
+  // What falls along a side may come to less than nothing at its end.
   EachNumber(sum, sum, [count](double& to, double) { to = std::max(to, 0.0) / count; });
   return sum;
 }
 
-// Blocks that run at once on one multiprocessor: what the launch says, or what the launch's
-// registers, threads and shared memory allow.
+// Blocks that run at once on one multiprocessor: what the launch says, or what its size allows.
 double ResidentBlocks(const kernel::KernelLaunch& launch, const gpu_model::GpuModel& gpu) {
   if (launch.blocks_per_multiprocessor > 0) return launch.blocks_per_multiprocessor;
   const double threads = std::max(1.0, static_cast<double>(launch.block.Count()));
@@ -109,7 +107,8 @@ class Sampler {
                  std::max(1u, launch.grid.z)}),
         parameters_(WithAddresses(launch.parameters)),
         resident_(ResidentBlocks(launch, gpu)),
-        watch_(code.program, CachedBytes(launch, gpu, resident_)),
+        watch_(code.program, CachedBytes(launch, gpu, resident_),
+               launch.static_shared_bytes + launch.dynamic_shared_bytes),
         steps_left_(limits.warp_steps),
         held_bytes_(kHeldShare * static_cast<double>(gpu.l2_bytes)) {
     blocks_ = std::max<std::uint64_t>(1, launch.grid.Count());
@@ -147,6 +146,7 @@ class Sampler {
     launch.grid = {launch_.grid.x, launch_.grid.y, launch_.grid.z};
     launch.block = {launch_.block.x, launch_.block.y, launch_.block.z};
     launch.dynamic_shared_bytes = launch_.dynamic_shared_bytes;
+    launch.reaches_system_words = true;
     launch.parameters = std::as_bytes(std::span(parameters_));
     launch.blocks = std::span(&block, 1);
     watch_.BeginBlock(&run.regions, together);

@@ -29,8 +29,8 @@ inline constexpr std::size_t kPipes = 13;
 std::string_view Name(Pipe pipe);
 
 // By the type of the operands, as GPU model files name their rates.
-enum class MatrixType : std::uint8_t { kBf16, kTf32, kFp8, kInt8, kFp64 };
-inline constexpr std::size_t kMatrixTypes = 5;
+enum class MatrixType : std::uint8_t { kBf16, kTf32, kFp8, kInt8, kFp64, kFp4 };
+inline constexpr std::size_t kMatrixTypes = 6;
 std::string_view Name(MatrixType type);
 
 // Of L2: what it holds of a launch's own data while more passes through.
@@ -41,8 +41,10 @@ struct BlockCounts {
   std::array<double, kPipes> issued{};  // Instructions of warps.
   // Multiplications and additions of matrix instructions.
   std::array<double, kMatrixTypes> matrix_operations{};
-  double group_matrix_operations = 0;  // Of these, by groups of four warps (WGMMA).
-  double shared_wavefronts = 0;        // Clocks of the banks of shared memory.
+  // Of these, by groups of four warps (WGMMA) or on tensor memory (tcgen05).
+  double group_matrix_operations = 0;
+  double matrix_warps = 0;       // Of the block's warps, those that issue any.
+  double shared_wavefronts = 0;  // Clocks of the banks of shared memory.
   double line_requests = 0;      // Lines of 128 bytes that warps ask the first-level cache for.
   double missed_lines = 0;       // Of those, what goes on to L2, stores and atomics among them.
   double missed_sectors = 0;     // Pieces of 32 bytes of these.

@@ -26,6 +26,19 @@ double QueueSeconds(double customers, double alone, double served) {
   return together;
 }
 
+double TwoServersSeconds(double customers, double first, double second) {
+  const double of_first = first / customers, of_second = second / customers;
+  double together = first + second;
+  double at_first = 0, at_second = 0;  // Customers there, as one that comes finds them.
+  for (double count = 1; count <= customers; ++count) {
+    const double there = of_first * (1 + at_first), then = of_second * (1 + at_second);
+    together = there + then;
+    at_first = together > 0 ? count * there / together : 0;
+    at_second = together > 0 ? count * then / together : 0;
+  }
+  return together;
+}
+
 double QueueSecondsBesideStores(double customers, double alone, double served, double stored) {
   if (stored <= 0) return QueueSeconds(customers, alone, served);
   // Stores occupy the server for `stored` of the time that is sought, so that the rest takes as

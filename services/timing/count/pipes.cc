@@ -50,6 +50,8 @@ std::string_view Name(MatrixType type) {
       return "int8";
     case MatrixType::kFp64:
       return "fp64_tensor";
+    case MatrixType::kFp4:
+      return "fp4";
   }
   CHECK(false);
 }
@@ -108,7 +110,7 @@ Pipe PipeOfArithmetic(Operation operation) {
 
 Pipe PipeOf(const interpret::Step& step) {
   MatrixType ignored{};
-  if (MatrixOperations(step, &ignored) > 0) return Pipe::kTensor;
+  if (MatrixOperations(step, &ignored) > 0 || MatrixDescriptorRow(step)) return Pipe::kTensor;
   if (step.form == nullptr) return Pipe::kOther;
   if (step.uniform || step.operation == Operation::kR2ur) return Pipe::kUniform;
   if (step.control) return Pipe::kControl;
@@ -169,9 +171,50 @@ double GroupOperations(const sass::Word& word, MatrixType* type) {
 
 }  // namespace
 
-bool AwaitsMatrices(const interpret::Step& step) {
+std::optional<unsigned> MatrixDescriptorRow(const interpret::Step& step) {
+  constexpr std::uint32_t kTensorMemory = 0x1ea;
+  if (step.form != nullptr || (step.word.opcode() & kBaseBits) != kTensorMemory) {
+    return std::nullopt;
+  }
+  return static_cast<unsigned>(step.word.Bits(40, 8)) + 1;
+}
+
+double DescribedOperations(const interpret::Step& step, std::uint32_t descriptor,
+                           MatrixType* type) {
+  constexpr std::uint32_t kTf32 = 2;
   const sass::Word& word = step.word;
-  return (word.opcode() & kBaseBits) == kWarpgroup && word.Bit(47) && word.Bits(38, 6) == 0;
+  const double rows = 16.0 * (descriptor >> 24 & 0x1f);
+  const double columns = 8.0 * (descriptor >> 17 & 0x3f);
+  // Each instruction's depth is 32 bytes of a row.
+  double depth = 32;
+  if (word.Bit(63)) {  // UTCOMMA
+    *type = MatrixType::kFp4;
+    depth = 64;
+  } else if (word.Bits(72, 2) == 1) {  // UTCIMMA
+    *type = MatrixType::kInt8;
+  } else if (word.Bits(72, 2) == 3) {  // UTCQMMA
+    *type = MatrixType::kFp8;
+  } else if ((descriptor >> 7 & 7) == kTf32) {
+    *type = MatrixType::kTf32;
+    depth = 8;
+  } else {
+    *type = MatrixType::kBf16;
+    depth = 16;
+  }
+  return 2 * rows * columns * depth;
+}
+
+bool EndsMatrixGroup(const interpret::Step& step) {
+  constexpr std::uint64_t kNoGroup = 7;
+  const std::uint32_t base = step.word.opcode() & kBaseBits;
+  return step.form == nullptr && (base == kHgmma || base == kQgmma) &&
+         step.word.Bits(84, 3) != kNoGroup;
+}
+
+std::optional<unsigned> MatrixGroupsLeft(const interpret::Step& step) {
+  const sass::Word& word = step.word;
+  if ((word.opcode() & kBaseBits) != kWarpgroup || !word.Bit(47)) return std::nullopt;
+  return static_cast<unsigned>(word.Bits(72, 3));
 }
 
 bool AnnouncesBytes(const interpret::Step& step) {

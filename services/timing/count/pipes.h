@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "services/interpret/program.h"
 #include "services/timing/count/counts.h"
@@ -35,6 +36,13 @@ inline constexpr double kBarrierLatency = 20;
 // others. Those of a group of four warps (WGMMA) count for each of them with a quarter of the rows.
 double MatrixOperations(const interpret::Step& step, MatrixType* type);
 
+// Where the step has the tensor cores multiply into tensor memory (tcgen05.mma, from 10.0 on): the
+// row of uniform registers that holds the instruction's descriptor.
+std::optional<unsigned> MatrixDescriptorRow(const interpret::Step& step);
+// What such a step multiplies and adds for the whole block, or for the pair of blocks that share
+// it, by its descriptor (PTX ISA 8.7, instruction descriptor); type by reference.
+double DescribedOperations(const interpret::Step& step, std::uint32_t descriptor, MatrixType* type);
+
 // Operations a clock of a quarter of a multiprocessor, in bf16: NVIDIA H100 whitepaper (Hopper,
 // where warps wait for matrix instructions that run beside them).
 inline constexpr double kMatrixOperationsPerClock = 1024;
@@ -43,8 +51,11 @@ inline constexpr double kMatrixOperationsPerClock = 1024;
 // Luo et al., 2024, 62.9 % on H100.
 inline constexpr double kWarpMatrixShare = 0.629;
 
-// Whether the step waits for all matrix instructions of its warps (WARPGROUP.DEPBAR).
-bool AwaitsMatrices(const interpret::Step& step);
+// Whether the step is the last matrix instruction of a group that warps can wait for (gsb0).
+bool EndsMatrixGroup(const interpret::Step& step);
+// Where the step waits until no more than so many groups of matrix instructions are under way
+// (WARPGROUP.DEPBAR).
+std::optional<unsigned> MatrixGroupsLeft(const interpret::Step& step);
 
 // Whether the step says how many bytes the copy engine will bring into shared memory, in the
 // register at bits 32 (SYNCS.ARRIVE.TRANS64, mbarrier.arrive.expect_tx).

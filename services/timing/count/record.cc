@@ -17,7 +17,7 @@ using base::Fail;
 using base::StrCat;
 
 // Counts changes of what is counted: records of other versions are counted again.
-constexpr std::string_view kFirstLine = "eidolon kernel counts 8";
+constexpr std::string_view kFirstLine = "eidolon kernel counts 9";
 constexpr std::size_t kMostBytes = 256 << 10;
 
 // Every number of a record by name; a reference into it.
@@ -29,6 +29,7 @@ void EachNumber(R& record, Visit&& visit) {
     visit(StrCat("matrix_", i), block.matrix_operations[i]);
   }
   visit("group_matrix", block.group_matrix_operations);
+  visit("matrix_warps", block.matrix_warps);
   visit("shared_wavefronts", block.shared_wavefronts);
   visit("line_requests", block.line_requests);
   visit("missed_lines", block.missed_lines);

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "services/base/check.h"
+#include "services/interpret/handlers.h"
 #include "services/interpret/lenient.h"
+#include "services/interpret/schedule.h"
 
 namespace eidolon::timing::count {
 namespace {
@@ -19,8 +21,10 @@ constexpr double kReadLatency = 12;
 
 }  // namespace
 
-CountWatch::CountWatch(const interpret::Program& program, double cached_bytes_of_block)
+CountWatch::CountWatch(const interpret::Program& program, double cached_bytes_of_block,
+                       double shared_bytes_of_block)
     : program_(program),
+      shared_bytes_(shared_bytes_of_block),
       watched_(program),
       fixed_(program.steps.size()),
       accesses_(cached_bytes_of_block) {
@@ -36,7 +40,9 @@ CountWatch::CountWatch(const interpret::Program& program, double cached_bytes_of
     fixed.pipe = PipeOf(original);
     fixed.passed_over = interpret::IsPassedOver(original) && fixed.pipe == Pipe::kOther;
     fixed.accesses = original.form != nullptr && AccessesMemory(original.operation);
-    fixed.awaits_matrices = AwaitsMatrices(original);
+    fixed.matrix_descriptor = MatrixDescriptorRow(original);
+    fixed.ends_matrix_group = EndsMatrixGroup(original);
+    fixed.matrix_groups_left = MatrixGroupsLeft(original);
     fixed.announces_bytes = AnnouncesBytes(original);
     fixed.matrix_operations = MatrixOperations(original, &fixed.matrix_type);
     const sass::Word& word = original.word;
@@ -61,6 +67,7 @@ BlockCounts CountWatch::EndBlock() {
   const WarpClock* longest = nullptr;
   for (const WarpClock& clock : clocks_) {
     counts_.first_sectors += clock.first_sectors;
+    if (clock.has_matrices) ++counts_.matrix_warps;
     if (longest == nullptr || clock.now > longest->now) longest = &clock;
   }
   if (longest != nullptr) {
@@ -112,8 +119,14 @@ void CountWatch::Schedule(WarpClock& clock, const Fixed& fixed, const Step& step
   } else if (fixed.matrix_operations > 0) {
     const double begin = std::max(clock.now, clock.matrices_end);
     clock.matrices_end = begin + fixed.matrix_operations / kMatrixOperationsPerClock;
+    if (fixed.ends_matrix_group) clock.matrix_groups.push_back(clock.matrices_end);
   }
-  if (fixed.awaits_matrices) Await(clock, clock.matrices_end, false);
+  if (fixed.matrix_groups_left) {
+    while (clock.matrix_groups.size() > *fixed.matrix_groups_left) {
+      Await(clock, clock.matrix_groups.front(), false);
+      clock.matrix_groups.pop_front();
+    }
+  }
   if (fixed.sets < kScoreboards) {
     double& free_at = clock.free_at[fixed.sets];
     if (clock.now + latency > free_at) {
@@ -149,24 +162,38 @@ void CountWatch::Issue(Warp& warp, std::size_t number, std::uint32_t lanes) {
   if (lanes != 0) {
     const double before = counts_.missed_sectors;
     if (fixed.accesses) latency = accesses_.Count(warp, step, lanes, counts_);
-    if (fixed.announces_bytes) CountEngineCopy(warp, step, lanes);
     if (clock.far == 0) clock.first_sectors += counts_.missed_sectors - before;
-    counts_.matrix_operations[static_cast<std::size_t>(fixed.matrix_type)] +=
-        fixed.matrix_operations;
-    if (step.form == nullptr) counts_.group_matrix_operations += fixed.matrix_operations;
+    if (fixed.announces_bytes) CountEngineCopy(warp, clock, step, lanes);
+    CountMatrices(warp, clock, fixed, step);
     if (step.operation == Operation::kBar) {
       ++counts_.barriers;
-      Arrive(clock, static_cast<std::uint32_t>(step.word.Bits(54, 4)), step.word.Bits(77, 3) != 1);
+      Arrive(clock, interpret::BarrierOf(warp, step.word, lanes), step.word.Bits(77, 3) != 1);
     }
   }
   Schedule(clock, fixed, step, latency);
 }
 
-void CountWatch::CountEngineCopy(Warp& warp, const Step& step, std::uint32_t lanes) {
+void CountWatch::CountMatrices(Warp& warp, WarpClock& clock, const Fixed& fixed, const Step& step) {
+  double operations = fixed.matrix_operations;
+  MatrixType type = fixed.matrix_type;
+  if (fixed.matrix_descriptor && *fixed.matrix_descriptor < sass::kZeroUniform) {
+    operations = DescribedOperations(step, warp.uniform[*fixed.matrix_descriptor], &type);
+  }
+  if (operations == 0) return;
+  clock.has_matrices = true;
+  counts_.matrix_operations[static_cast<std::size_t>(type)] += operations;
+  if (step.form == nullptr) counts_.group_matrix_operations += operations;
+}
+
+// What the engine brings fills the block's shared memory first, and then what its warps have used.
+void CountWatch::CountEngineCopy(Warp& warp, WarpClock& clock, const Step& step,
+                                 std::uint32_t lanes) {
   constexpr std::uint32_t kBarrierBytes = 1 << 20;  // More than the barrier's count holds.
   const std::uint32_t* row = warp.Row(interpret::SourceRow(step.word.Bits(32, 8)));
   for (unsigned lane = 0; lane < interpret::kLanes; ++lane) {
     if ((lanes >> lane & 1) == 0 || row[lane] >= kBarrierBytes) continue;
+    const double empty = std::max(0.0, shared_bytes_ - counts_.engine_bytes);
+    clock.first_sectors += std::min<double>(row[lane], empty) / Accesses::kSectorBytes;
     counts_.engine_bytes += row[lane];
     counts_.missed_sectors += row[lane] / Accesses::kSectorBytes;
   }
@@ -178,7 +205,12 @@ void CountWatch::Note(Warp& warp, const Step& step, std::uint32_t mask) {
   const std::uint32_t guard =
       original.uniform ? warp.uniform_predicate[original.guard] : warp.predicate[original.guard];
   const std::uint32_t lanes = mask & (original.guard_negated ? ~guard : guard);
-  current->Issue(warp, number, lanes);
+  constexpr std::uint64_t kArrives = 1;
+  const bool arrives =
+      lanes != 0 && original.operation == Operation::kBar && original.word.Bits(77, 3) == kArrives;
+  const bool comes_again =
+      arrives && interpret::IsAhead(warp, interpret::BarrierOf(warp, original.word, lanes));
+  if (!comes_again) current->Issue(warp, number, lanes);
   if (lanes == 0) {
     if (original.control) ++warp.group().at;
     return;

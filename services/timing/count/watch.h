@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "services/interpret/program.h"
@@ -24,7 +25,9 @@ namespace eidolon::timing::count {
 // without looking at registers.
 class CountWatch {
  public:
-  CountWatch(const interpret::Program& program, double cached_bytes_of_block);
+  // `shared_bytes_of_block`: what the copy engine can bring before any of it is needed no more.
+  CountWatch(const interpret::Program& program, double cached_bytes_of_block,
+             double shared_bytes_of_block);
   ~CountWatch();
   CountWatch(const CountWatch&) = delete;
   CountWatch& operator=(const CountWatch&) = delete;
@@ -46,10 +49,12 @@ class CountWatch {
     double first_sectors = 0;  // That it asked for before it first waited for any.
     std::array<double, kScoreboards> free_at{};
     std::array<bool, kScoreboards> is_far{};
-    double matrices_end = 0;       // Of matrix instructions that run beside the warp.
-    double copies_end = 0;         // Of asynchronous copies that are not in a group yet.
-    std::deque<double> groups;     // When groups of copies end, the oldest first.
-    std::uint32_t waits_at = ~0u;  // Barrier of the block that it has come to.
+    double matrices_end = 0;           // Of matrix instructions that run beside the warp.
+    std::deque<double> matrix_groups;  // When groups of them end, the oldest first.
+    bool has_matrices = false;         // It has issued some.
+    double copies_end = 0;             // Of asynchronous copies that are not in a group yet.
+    std::deque<double> groups;         // When groups of copies end, the oldest first.
+    std::uint32_t waits_at = ~0u;      // Barrier of the block that it has come to.
     std::array<std::uint32_t, interpret::kBarriers> arrivals{};
   };
   // What is the same each time a step runs.
@@ -57,7 +62,9 @@ class CountWatch {
     Pipe pipe = Pipe::kOther;
     bool accesses = false;
     bool passed_over = false;
-    bool awaits_matrices = false;
+    std::optional<unsigned> matrix_descriptor;  // The uniform register that holds it.
+    bool ends_matrix_group = false;
+    std::optional<unsigned> matrix_groups_left;
     bool announces_bytes = false;
     double matrix_operations = 0;
     MatrixType matrix_type{};
@@ -70,12 +77,16 @@ class CountWatch {
   static void Note(interpret::Warp& warp, const interpret::Step& step, std::uint32_t mask);
   void Issue(interpret::Warp& warp, std::size_t number, std::uint32_t lanes);
   // Bytes that the copy engine brings for a warp's lanes.
-  void CountEngineCopy(interpret::Warp& warp, const interpret::Step& step, std::uint32_t lanes);
+  void CountEngineCopy(interpret::Warp& warp, WarpClock& clock, const interpret::Step& step,
+                       std::uint32_t lanes);
+  void CountMatrices(interpret::Warp& warp, WarpClock& clock, const Fixed& fixed,
+                     const interpret::Step& step);
   void Arrive(WarpClock& clock, std::uint32_t barrier, bool waits);
   void Await(WarpClock& clock, double until, bool far);
   void Schedule(WarpClock& clock, const Fixed& fixed, const interpret::Step& step, double latency);
 
   const interpret::Program& program_;
+  const double shared_bytes_;
   interpret::Program watched_;
   std::vector<Fixed> fixed_;  // By step.
   Accesses accesses_;

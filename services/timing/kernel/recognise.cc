@@ -106,6 +106,11 @@ constexpr NamedRule kRules[] = {
     {"flash_bwd_*", Family::kAttentionBackward, FlashPointwise},
     {"fmha_cutlassF_*", Family::kAttentionForward, MemoryEfficientForward},
     {"fmha_cutlassB_*", Family::kAttentionBackward, MemoryEfficientBackward},
+    // CuTe DSL's names: kernel_cutlass_, the function, its object and the types of its arguments.
+    {"kernel_cutlass_kernel_flash_attncuteflash_fwd*", Family::kAttentionForward, Typed},
+    {"kernel_cutlass_kernel_flash_attncuteflash_bwd*", Family::kAttentionBackward, Typed},
+    {"kernel_cutlass_kernel_torch_nativeopstopk*", Family::kSort, Typed},
+    {"kernel_cutlass_*", Family::kUnknown, Typed},
     {"triton_poi_*", Family::kTriton, TritonInductor},
     {"triton_red_*", Family::kTriton, TritonInductor},
     {"triton_per_*", Family::kTriton, TritonInductor},
