@@ -25,6 +25,11 @@ def environments(root):
     return main, folder
 
 
+def python_path(packages):
+    """PYTHONPATH of the packages: their folder, and the one that a package adds where it is installed as usual (its .pth)."""
+    return f"{packages}:{packages}/nvidia_cutlass_dsl/dsl_packages"
+
+
 def older_environments(root):
     """The folder of the environment with the wheel of CUDA 12, and that of the older frameworks beside it."""
     made = subprocess.run([root / "e2e/older_frameworks"], check=True, text=True, capture_output=True)

@@ -88,6 +88,7 @@ FRAMEWORKS = [
     framework("liger", "Llama with its Triton kernels", "liger-kernel", program("liger.py")),
     framework("float8", "float8 training, tensorwise and rowwise", "torchao", program("float8.py")),
     framework("xformers", "memory-efficient attention", "xformers", program("attention_of_xformers.py")),
+    framework("flash-attn-4", "FlashAttention 4 by CuTe DSL, trained", "flash-attn-4", program("attention_of_cute.py")),
     framework("pyg", "GraphSAGE, attention, pooling", "torch-geometric", program("graph_network.py")),
     deepspeed("zero1", "ZeRO 1"),
     deepspeed("zero2", "ZeRO 2"),

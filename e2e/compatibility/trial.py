@@ -8,6 +8,8 @@ import signal
 import subprocess
 import time
 
+from packages import python_path
+
 
 @dataclasses.dataclass(frozen=True)
 class Ended:
@@ -23,7 +25,7 @@ def run(eidolon, main, packages, row, command, folder):
     environment = {
         **os.environ,
         "PATH": f"{main}/bin:{packages}/bin:{os.environ['PATH']}",
-        "PYTHONPATH": str(packages),
+        "PYTHONPATH": python_path(packages),
         "CUPY_CACHE_DIR": str(folder / "cupy"),
         "HF_HUB_OFFLINE": "1",
         "TMPDIR": str(folder),
