@@ -42,15 +42,6 @@ TEST(OverlapTest, NobodyWaitsForStoresButTheyTakeTheirShare) {
   EXPECT_NEAR(QueueSecondsBesideStores(1, 500, 356, 356), 500, 1e-3);
 }
 
-TEST(OverlapTest, CustomersOfTwoServersUseBothAtOnce) {
-  EXPECT_DOUBLE_EQ(TwoServersSeconds(1, 2, 5), 7);
-  // Two of them: each finds the other at a server for the part of the time that it spends there.
-  EXPECT_DOUBLE_EQ(TwoServersSeconds(2, 4, 4), 6);
-  EXPECT_NEAR(TwoServersSeconds(100, 4, 4), 4, 0.05);
-  EXPECT_DOUBLE_EQ(TwoServersSeconds(2, 4, 0), 4);
-  EXPECT_EQ(TwoServersSeconds(2, 0, 0), 0);
-}
-
 TEST(BoundsTest, GroupsOfWarpsOverlapWhereOthersBringTheirData) {
   Counts counts;
   counts.blocks = 1056;
@@ -66,6 +57,13 @@ TEST(BoundsTest, GroupsOfWarpsOverlapWhereOthersBringTheirData) {
   // One warp for all, into tensor memory.
   counts.block.matrix_warps = 1;
   EXPECT_LT(Micros(counts), 0.85 * alike);
+}
+
+TEST(OverlapTest, CustomersOfTwoServersWaitAtEach) {
+  EXPECT_DOUBLE_EQ(QueueSeconds(1, 2, std::array{5.0, 3.0}), 10);
+  EXPECT_DOUBLE_EQ(QueueSeconds(3, 2, std::array{5.0, 0.0}), QueueSeconds(3, 2, 5));
+  // Two customers, two servers that are alike: each finds half of the other one there.
+  EXPECT_DOUBLE_EQ(QueueSeconds(2, 0, std::array{4.0, 4.0}), 6);
 }
 
 // Times below: e2e/measured/h100/operators.csv and e2e/measured/h200/operators.csv, counts from the
@@ -238,6 +236,35 @@ TEST(BoundsTest, CausalAttentionEndsWithItsLongestBlocks) {
   EXPECT_NEAR(causal / 350.3, 1, 0.1);
   counts.growth = {};
   EXPECT_LT(Micros(counts), causal);
+}
+
+TEST(BoundsTest, TheFirstBlocksWaitForTheirInstructions) {
+  // 32 lines are those of a usual kernel.
+  Counts counts = Attention(10'155, 8.39e6, 0.3e6, 0.15e6);
+  counts.blocks = 1;
+  counts.block.code_lines = counts.code_lines = 32;
+  const double few = Micros(counts);
+  counts.block.code_lines = counts.code_lines = 532;
+  EXPECT_NEAR(Micros(counts) - few, 500 * 8 / 1980.0, 1e-3);
+}
+
+TEST(BoundsTest, BlocksBringInstructionsAgainThatTheCacheDoesNotHold) {
+  Counts counts = Attention(11'247, 10.49e6, 100.7e6, 34.6e6);
+  counts.blocks = 2048;
+  counts.block.code_lines = 461;
+  counts.code_lines = 512;
+  const double held = Micros(counts);
+  counts.code_lines = 513;
+  const double lost = Micros(counts);
+  // All of them would take longer by as much; a part is hidden by the block beside it.
+  const double all = 461 * 8 * 16 / 1980.0;
+  EXPECT_GT(lost - held, 0.2 * all);
+  EXPECT_LT(lost - held, 0.9 * all);
+  // The only generation has them once anyway.
+  counts.blocks = 264;
+  const double once = Micros(counts);
+  counts.code_lines = 512;
+  EXPECT_EQ(Micros(counts), once);
 }
 
 }  // namespace

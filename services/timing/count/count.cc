@@ -27,9 +27,8 @@ namespace {
 
 using interpret::Stop;
 
-// Blocks that are spread over the grid: as many as the limit allows, within these.
-constexpr std::uint64_t kLeastSpread = 4;
-constexpr std::uint64_t kMostSpread = 24;
+// Blocks spread over the grid: as many as the limit allows, within these.
+constexpr std::uint64_t kLeastSpread = 4, kMostSpread = 24;
 // Mean and spread of so many blocks are looked at before more are run.
 constexpr std::uint64_t kFirstSpread = 6;
 constexpr double kAlike = 0.02;
@@ -47,8 +46,8 @@ void EachNumber(BlockCounts& a, const BlockCounts& b, Visit&& visit) {
         &BlockCounts::line_requests, &BlockCounts::missed_lines, &BlockCounts::missed_sectors,
         &BlockCounts::again_sectors, &BlockCounts::again_distance, &BlockCounts::first_sectors,
         &BlockCounts::engine_bytes, &BlockCounts::atomics, &BlockCounts::colliding_atomics,
-        &BlockCounts::atomic_rounds, &BlockCounts::barriers, &BlockCounts::clocks,
-        &BlockCounts::far_clocks, &BlockCounts::matrix_warps}) {
+        &BlockCounts::atomic_rounds, &BlockCounts::barriers, &BlockCounts::code_lines,
+        &BlockCounts::clocks, &BlockCounts::far_clocks, &BlockCounts::matrix_warps}) {
     visit(a.*number, b.*number);
   }
 }
@@ -456,6 +455,7 @@ class Sampler {
       }
     }
     counts.sampled_blocks = static_cast<double>(corners_.size() + spread_.size());
+    counts.code_lines = watch_.CodeLines();
     counts.passed_over = watch_.PassedOver();
     counts.depends_on_memory = depends_;
     return counts;

@@ -41,6 +41,11 @@ TEST(CountTest, CountsAnElementwiseKernelToTheByte) {
   EXPECT_GT(counts->block.far_clocks, 400);
   EXPECT_LT(counts->block.far_clocks, counts->block.clocks);
   EXPECT_FALSE(counts->depends_on_memory);
+  // 128 bytes each; all blocks execute the same.
+  const double lines = std::ceil(counts->block.instructions() / counts->warps / 8);
+  EXPECT_GE(counts->block.code_lines, lines);
+  EXPECT_LE(counts->block.code_lines, lines + 1);
+  EXPECT_EQ(counts->code_lines, counts->block.code_lines);
 
   const CountedTime time = TimeOf(*counts, H100());
   // 512 MiB at 3.0 TB/s; 249 generations of blocks that load once and start 0.28 us after those

@@ -69,7 +69,7 @@ TEST_F(CountedKernelsTest, CountsAgainWhatIsDamaged) {
   ASSERT_TRUE(first.Find(H100(), launch_).has_value());
   ASSERT_EQ(ReadRecords(folder_).size(), 1u);
   for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
-    std::ofstream(entry.path()) << "eidolon kernel counts 9\nname scale\n";
+    std::ofstream(entry.path()) << "eidolon kernel counts 10\nname scale\n";
   }
   EXPECT_TRUE(ReadRecords(folder_).empty());
   EXPECT_TRUE(CountedKernels(folder_).WantsCode(H100(), launch_));
@@ -91,7 +91,7 @@ TEST_F(CountedKernelsTest, AsksOnceForWhatCannotBeCounted) {
 }
 
 TEST(RecordTest, NamesWhatIsMissing) {
-  const auto record = ParseRecord("eidolon kernel counts 9\nname x\ngpu y\n");
+  const auto record = ParseRecord("eidolon kernel counts 10\nname x\ngpu y\n");
   ASSERT_FALSE(record.has_value());
   EXPECT_NE(record.error().message.find("is missing"), std::string::npos) << record.error().message;
   EXPECT_FALSE(ParseRecord("eidolon kernel counts 0\n").has_value());

@@ -56,6 +56,7 @@ struct BlockCounts {
   double colliding_atomics = 0;  // Of these in device memory, lanes that meet another's word.
   double atomic_rounds = 0;      // Lanes of the busiest word of each request and line of 128 bytes.
   double barriers = 0;           // Of warps.
+  double code_lines = 0;         // Of 128 bytes, that its longest warp executes, each once.
   // Of its longest warp, alone on a multiprocessor, by the compiler's own schedule.
   double clocks = 0;
   double far_clocks = 0;  // Of these, waiting for memory outside the multiprocessor.
@@ -90,6 +91,7 @@ struct Counts {
   double longest_clocks = 0;
   double longest_far_clocks = 0;
   Growth growth;
+  double code_lines = 0;  // That any of the blocks executes, each once.
   double sampled_blocks = 0;
   double passed_over = 0;          // Share of instructions that were counted, not run.
   bool depends_on_memory = false;  // Other content of memory led to other counts.

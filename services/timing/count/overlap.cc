@@ -1,7 +1,9 @@
 #include "services/timing/count/overlap.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <vector>
 
 namespace eidolon::timing::count {
 
@@ -15,26 +17,22 @@ double Overlapped(double power, std::span<const double> parts) {
 }
 
 double QueueSeconds(double customers, double alone, double served) {
-  const double each = served / customers;
-  double together = alone + served;
-  double waiting = 0;  // Customers at the server, as one that comes finds it.
-  for (double count = 1; count <= customers; ++count) {
-    const double there = each * (1 + waiting);
-    together = alone + there;
-    waiting = together > 0 ? count * there / together : 0;
-  }
-  return together;
+  return QueueSeconds(customers, alone, std::array{served});
 }
 
-double TwoServersSeconds(double customers, double first, double second) {
-  const double of_first = first / customers, of_second = second / customers;
-  double together = first + second;
-  double at_first = 0, at_second = 0;  // Customers there, as one that comes finds them.
+double QueueSeconds(double customers, double alone, std::span<const double> served) {
+  double together = alone;
+  std::vector<double> waiting(served.size());  // Customers at each, as one that comes finds it.
+  std::vector<double> there(served.size());
   for (double count = 1; count <= customers; ++count) {
-    const double there = of_first * (1 + at_first), then = of_second * (1 + at_second);
-    together = there + then;
-    at_first = together > 0 ? count * there / together : 0;
-    at_second = together > 0 ? count * then / together : 0;
+    together = alone;
+    for (std::size_t i = 0; i < served.size(); ++i) {
+      there[i] = served[i] / customers * (1 + waiting[i]);
+      together += there[i];
+    }
+    for (std::size_t i = 0; i < served.size(); ++i) {
+      waiting[i] = together > 0 ? count * there[i] / together : 0;
+    }
   }
   return together;
 }

@@ -16,12 +16,10 @@ double Overlapped(double power, std::span<const double> parts);
 // Networks", 1980): one customer needs the sum, of many the one hides behind the other. Requires:
 // at least one customer.
 double QueueSeconds(double customers, double alone, double served);
+// The same, of several that serve.
+double QueueSeconds(double customers, double alone, std::span<const double> served);
 
-// Of customers that go through a multiprocessor together and take turns at two servers, which need
-// `first` and `second` seconds for all of them. By the same analysis; requires the same.
-double TwoServersSeconds(double customers, double first, double second);
-
-// As QueueSeconds, where nobody waits for `stored` of what is served: stores go on while the
+// The same, where nobody waits for `stored` of what is served: stores go on while the
 // customer, or who follows it, does something else, and take their share of the server.
 double QueueSecondsBesideStores(double customers, double alone, double served, double stored);
 

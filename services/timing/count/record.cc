@@ -17,7 +17,7 @@ using base::Fail;
 using base::StrCat;
 
 // Counts changes of what is counted: records of other versions are counted again.
-constexpr std::string_view kFirstLine = "eidolon kernel counts 9";
+constexpr std::string_view kFirstLine = "eidolon kernel counts 10";
 constexpr std::size_t kMostBytes = 256 << 10;
 
 // Every number of a record by name; a reference into it.
@@ -42,6 +42,7 @@ void EachNumber(R& record, Visit&& visit) {
   visit("colliding_atomics", block.colliding_atomics);
   visit("atomic_rounds", block.atomic_rounds);
   visit("barriers", block.barriers);
+  visit("code_lines", block.code_lines);
   visit("clocks", block.clocks);
   visit("far_clocks", block.far_clocks);
   visit("blocks", record.counts.blocks);
@@ -58,6 +59,7 @@ void EachNumber(R& record, Visit&& visit) {
   visit("growth_last", record.counts.growth.last);
   visit("growth_steps", record.counts.growth.steps);
   visit("growth_period", record.counts.growth.period);
+  visit("code_lines_of_all", record.counts.code_lines);
   visit("sampled_blocks", record.counts.sampled_blocks);
   visit("passed_over", record.counts.passed_over);
 }

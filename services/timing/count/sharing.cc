@@ -20,12 +20,18 @@ bool TouchTheSame(const RegionTouched& one, const RegionTouched& other) {
 
 double DifferentBlocks(double blocks, const std::array<double, 3>& sides,
                        const std::array<bool, 3>& shared) {
-  double different = 1, period = 1;
+  // From the innermost side on: of all blocks of the sides so far, and of those that begin another
+  // row of them.
+  double all = 1, begun = 0, period = 1;
   for (std::size_t side = 0; side < sides.size(); ++side) {
-    if (!shared[side]) different *= std::min(sides[side], std::ceil(blocks / period));
+    const double rows = std::floor(blocks / period);
+    const bool is_last = side + 1 == sides.size();
+    const double whole = is_last ? rows : std::fmod(rows, sides[side]);
+    begun = !shared[side] ? whole * all + begun : whole > 0 ? all : begun;
+    if (!shared[side]) all *= sides[side];
     period *= sides[side];
   }
-  return std::min(blocks, different);
+  return std::min(blocks, begun);
 }
 
 }  // namespace eidolon::timing::count

@@ -20,9 +20,12 @@ TEST(SharingTest, BlocksShareWhatBothEndsOfASideTouch) {
 
 TEST(SharingTest, CountsBlocksThatDoNotShare) {
   // 264 blocks of 8 x 16 x 32: 33 rows along x.
-  EXPECT_EQ(DifferentBlocks(264, {8, 16, 32}, {true, false, false}), 16 * 3);
+  EXPECT_EQ(DifferentBlocks(264, {8, 16, 32}, {true, false, false}), 33);
   EXPECT_EQ(DifferentBlocks(264, {8, 16, 32}, {false, false, false}), 264);
   EXPECT_EQ(DifferentBlocks(264, {8, 16, 32}, {false, true, false}), 8 * 3);
+  // Two whole rows and a part of the next one along z.
+  EXPECT_EQ(DifferentBlocks(264, {8, 16, 32}, {false, false, true}), 128);
+  EXPECT_EQ(DifferentBlocks(4096, {8, 16, 32}, {true, false, false}), 512);
   EXPECT_EQ(DifferentBlocks(4096, {8, 16, 32}, {true, true, true}), 1);
   EXPECT_EQ(DifferentBlocks(5, {8, 16, 32}, {true, false, false}), 1);
 }

@@ -19,6 +19,8 @@ thread_local CountWatch* current = nullptr;
 // Clocks until an instruction has read its operands.
 constexpr double kReadLatency = 12;
 
+constexpr std::size_t kStepsOfLine = 8;  // Instructions of 16 bytes in 128.
+
 }  // namespace
 
 CountWatch::CountWatch(const interpret::Program& program, double cached_bytes_of_block,
@@ -27,7 +29,8 @@ CountWatch::CountWatch(const interpret::Program& program, double cached_bytes_of
       shared_bytes_(shared_bytes_of_block),
       watched_(program),
       fixed_(program.steps.size()),
-      accesses_(cached_bytes_of_block) {
+      accesses_(cached_bytes_of_block),
+      has_line_(program.steps.size() / kStepsOfLine + 1) {
   CHECK(current == nullptr);
   for (std::size_t i = 0; i < fixed_.size(); ++i) {
     // Steps whose guard holds for no lane are left out before any handler sees them.
@@ -73,6 +76,7 @@ BlockCounts CountWatch::EndBlock() {
   if (longest != nullptr) {
     counts_.clocks = longest->now;
     counts_.far_clocks = longest->far;
+    counts_.code_lines = longest->code_lines;
   }
   instructions_ += counts_.instructions();
   return counts_;
@@ -80,6 +84,21 @@ BlockCounts CountWatch::EndBlock() {
 
 double CountWatch::PassedOver() const {
   return instructions_ > 0 ? passed_over_ / instructions_ : 0;
+}
+
+double CountWatch::CodeLines() const {
+  return static_cast<double>(std::ranges::count(has_line_, true));
+}
+
+void CountWatch::ExecuteLine(WarpClock& clock, std::size_t step) {
+  const std::size_t line = step / kStepsOfLine;
+  if (line == clock.line) return;
+  clock.line = line;
+  if (clock.has_line.empty()) clock.has_line.resize(has_line_.size());
+  if (clock.has_line[line]) return;
+  clock.has_line[line] = true;
+  has_line_[line] = true;
+  ++clock.code_lines;
 }
 
 void CountWatch::Await(WarpClock& clock, double until, bool far) {
@@ -156,6 +175,7 @@ void CountWatch::Issue(Warp& warp, std::size_t number, std::uint32_t lanes) {
   for (unsigned i = 0; i < kScoreboards; ++i) {
     if ((fixed.waits >> i & 1) != 0) Await(clock, clock.free_at[i], clock.is_far[i]);
   }
+  ExecuteLine(clock, number);
   ++counts_.issued[static_cast<std::size_t>(fixed.pipe)];
   if (fixed.passed_over) ++passed_over_;
   double latency = kArithmeticLatency;

@@ -40,6 +40,8 @@ class CountWatch {
   BlockCounts EndBlock();
   // Share of the instructions of all blocks that were passed over.
   double PassedOver() const;
+  // Lines of code that any of them executed, each once.
+  double CodeLines() const;
 
  private:
   static constexpr unsigned kScoreboards = 6;
@@ -49,6 +51,9 @@ class CountWatch {
     double first_sectors = 0;  // That it asked for before it first waited for any.
     std::array<double, kScoreboards> free_at{};
     std::array<bool, kScoreboards> is_far{};
+    std::vector<bool> has_line;  // Of code, that it has executed.
+    std::size_t line = ~std::size_t{0};
+    double code_lines = 0;
     double matrices_end = 0;           // Of matrix instructions that run beside the warp.
     std::deque<double> matrix_groups;  // When groups of them end, the oldest first.
     bool has_matrices = false;         // It has issued some.
@@ -82,6 +87,7 @@ class CountWatch {
   void CountMatrices(interpret::Warp& warp, WarpClock& clock, const Fixed& fixed,
                      const interpret::Step& step);
   void Arrive(WarpClock& clock, std::uint32_t barrier, bool waits);
+  void ExecuteLine(WarpClock& clock, std::size_t step);
   void Await(WarpClock& clock, double until, bool far);
   void Schedule(WarpClock& clock, const Fixed& fixed, const interpret::Step& step, double latency);
 
@@ -94,7 +100,8 @@ class CountWatch {
   std::vector<WarpClock> clocks_;  // By warp of the block.
   // When the last warp has come to a barrier, the first time, the second time and so on.
   std::array<std::vector<double>, interpret::kBarriers> barriers_;
-  double instructions_ = 0;  // Of all blocks.
+  double instructions_ = 0;     // Of all blocks.
+  std::vector<bool> has_line_;  // Of code, that any block has executed.
   double passed_over_ = 0;
 };
 
