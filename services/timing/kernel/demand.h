@@ -76,6 +76,8 @@ struct Demand {
   bool in_step = false;          // Threads of a block wait for each other between these loads.
   double elements = 0;           // That all threads share evenly; 0 where they do not.
   double working_blocks = 0;     // Where only the first blocks of the grid have something to do.
+  // Rows of equal indices are added one after the other; how many are equal is not known.
+  bool serial_duplicates = false;
   // Of atomic operations: rounds in L2 (gpu_model/atomics.h), and the bytes that they fall on, one
   // behind the other as blocks go on.
   double atomic_rounds = 0;

@@ -1,5 +1,5 @@
-// Time of attention from rates by head size, mask and length: published on H100, and measured on H200
-// where nothing was published.
+// Time of attention from rates by head size, mask and length: published on H100, and measured on
+// H200 where nothing was published.
 #pragma once
 
 #include <optional>

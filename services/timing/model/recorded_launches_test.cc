@@ -86,6 +86,34 @@ TEST(RecordedLaunchesTest, GathersOfRows) {
                   0.16, 0.08);
 }
 
+TEST(RecordedLaunchesTest, RowsThatMayBeAddedInTurnHaveAWideError) {
+  // index_put_ of 8192 rows of 1024 numbers, accumulating: 27.1 us into 1024 rows, 56.4 into 128;
+  // the launch is the same.
+  const KernelLaunch launch =
+      kernel::LaunchBuilder(
+          "void (anonymous namespace)::indexing_backward_kernel<float, 4>(long const*, "
+          "long const*, float const*, float*, long, long, long, long, bool)")
+          .Grid(2048, 8)
+          .Block(32, 4)
+          .Pointer()
+          .Pointer()
+          .Pointer()
+          .Pointer()
+          .Add<std::int64_t>(8192)
+          .Add<std::int64_t>(1024)
+          .Add<std::int64_t>(1024)
+          .Add<std::int64_t>(1)
+          .Add<std::int8_t>(1)
+          .Build();
+  Estimator estimator(nullptr);
+  static const auto catalog = *gpu_model::GpuCatalog::Load("");
+  const Estimate found = estimator.Of(**catalog.Find("H100-SXM5-80GB"), launch);
+  EXPECT_GE(found.relative_error, 1);
+  const double us = found.duration.Seconds() * 1e6;
+  EXPECT_LT(us * (1 - found.relative_error), 27.1);
+  EXPECT_GT(us * (1 + found.relative_error), 56.4);
+}
+
 TEST(RecordedLaunchesTest, SumsOfBags) {
   ExpectAgreement({{"long bags", SumBags(WideRows(1'000'000, 64, 65'536), 2048), 12.3},
                    {"wide rows", SumBags(WideRows(1'000'000, 128, 65'536), 8192), 26.2},
