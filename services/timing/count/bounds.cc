@@ -37,7 +37,7 @@ constexpr double kTurnoverSeconds = 0.28e-6;
 
 // Instructions come from a cache of the multiprocessor's own, of 64 KB as far as times tell: on
 // H200 FlashAttention 2's kernels of 414 and 493 lines do not wait for them once they run, and
-// those of 514 to 624 do (e2e/measured/h200/kernels.jsonl.gz). A line from behind it takes 8
+// those of 532 and 641 do (e2e/measured/h200/kernels.jsonl.gz). A line from behind it takes 8
 // clocks, which is an instruction a clock: in eleven kernels on H100 warps wait 0 to 19 for each,
 // in the median 8 (stalled_no_instruction less 150 clocks of any launch, over the lines that are
 // counted; e2e/measured/h100/counters.csv). What any kernel needs besides has those of a usual one:
