@@ -55,8 +55,6 @@ bool IsDescribedFor100(const Word& word, Operation operation) {
     case Operation::kFmul2:
     case Operation::kFfma2:
       return IsPackedDescribed(word, operation);
-    case Operation::kR2ur:  // Filling.
-      return !word.Bit(86);
     case Operation::kLd:  // Addresses of one register, whose fields lie elsewhere.
     case Operation::kSt:
       return word.Bit(91);

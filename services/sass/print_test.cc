@@ -47,13 +47,18 @@ TEST(PrintTest, NamesTheOpcodeOfWhatItDoesNotKnow) {
 }
 
 TEST(PrintTest, FieldsThatNoRowDescribesMakeAWordUnknown) {
-  // Found in PyTorch's kernels for 10.0: IDP.2A, I2FP.RM, R2UR.FILL, ST and LD with other fields.
+  // Found in PyTorch's kernels for 10.0: IDP.2A, I2FP.RM, ST and LD with other fields.
   for (const Word& word :
        {Word{0x0000000300007226, 0x000fca00000010ff}, Word{0x0000000000007245, 0x000fe20000205000},
-        Word{0x00000000000672ca, 0x000fe200004e0000}, Word{0x0000000002007385, 0x0001e40000100b04},
+        Word{0x0000000002007385, 0x0001e40000100b04},
         Word{0x0000000002047980, 0x000ea40000100900}}) {
     EXPECT_EQ(FindForm(word, Dialect::k100), nullptr) << std::hex << word.low;
   }
+}
+
+TEST(PrintTest, NamesWhatComesBackIntoAUniformRegister) {
+  EXPECT_EQ(Print({0x00000000220472ca, 0x000fe200004e0000}, 0, Dialect::k100),
+            "R2UR.FILL UR4, R34");
 }
 
 TEST(PrintTest, PrintsEveryWordWithoutHarm) {

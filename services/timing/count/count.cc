@@ -19,6 +19,7 @@
 #include "services/timing/count/grid_places.h"
 #include "services/timing/count/growth.h"
 #include "services/timing/count/launch_memory.h"
+#include "services/timing/count/residency.h"
 #include "services/timing/count/sharing.h"
 #include "services/timing/count/watch.h"
 
@@ -72,31 +73,6 @@ BlockCounts Weighted(const std::vector<BlockRun>& runs, const std::vector<double
   return sum;
 }
 
-// Blocks that run at once on one multiprocessor: what the launch says, or what its size allows.
-double ResidentBlocks(const kernel::KernelLaunch& launch, const gpu_model::GpuModel& gpu) {
-  if (launch.blocks_per_multiprocessor > 0) return launch.blocks_per_multiprocessor;
-  const double threads = std::max(1.0, static_cast<double>(launch.block.Count()));
-  const double warps = std::ceil(threads / 32);
-  double blocks = std::min<double>(gpu.max_blocks_per_multiprocessor,
-                                   std::floor(gpu.max_threads_per_multiprocessor / (32 * warps)));
-  const double registers = std::max(launch.registers, 16u);
-  blocks =
-      std::min(blocks, std::floor(gpu.registers_per_multiprocessor / (registers * 32 * warps)));
-  const double shared = launch.static_shared_bytes + launch.dynamic_shared_bytes + 1024.0;
-  blocks = std::min(blocks,
-                    std::floor(static_cast<double>(gpu.shared_bytes_per_multiprocessor) / shared));
-  return std::max(1.0, blocks);
-}
-
-// Of the multiprocessor's cache, which shared memory is a part of.
-double CachedBytes(const kernel::KernelLaunch& launch, const gpu_model::GpuModel& gpu,
-                   double resident) {
-  constexpr double kBesideShared = 28 << 10;  // CUDA C++ Programming Guide 13.0, 8.0 and 9.0.
-  const double all = static_cast<double>(gpu.shared_bytes_per_multiprocessor) + kBesideShared;
-  const double shared = launch.static_shared_bytes + launch.dynamic_shared_bytes;
-  return std::max(kBesideShared, all - resident * shared) / resident;
-}
-
 class Sampler {
  public:
   Sampler(const KernelCode& code, const kernel::KernelLaunch& launch,
@@ -108,6 +84,7 @@ class Sampler {
         resident_(ResidentBlocks(launch, gpu)),
         watch_(code.program, CachedBytes(launch, gpu, resident_),
                launch.static_shared_bytes + launch.dynamic_shared_bytes),
+        pairs_(std::ranges::any_of(code.program.steps, IsOfBlockPair)),
         steps_left_(limits.warp_steps),
         held_bytes_(kHeldShare * static_cast<double>(gpu.l2_bytes)) {
     blocks_ = std::max<std::uint64_t>(1, launch.grid.Count());
@@ -244,7 +221,7 @@ class Sampler {
   // Where blocks have more to do along a side, means are those of its middle, whichever were run.
   bool FindGrowth() {
     weights_.assign(spread_.size(), 1);
-    if (blocks_ <= corners_.size()) return false;
+    if (blocks_ <= corners_.size() || pairs_) return false;
     std::vector<BlockRun> all = corners_;
     std::ranges::copy(spread_, std::back_inserter(all));
     for (unsigned side = 0; side < 3; ++side) {
@@ -275,8 +252,10 @@ class Sampler {
       return std::min(side - 1, static_cast<std::uint64_t>(share * static_cast<double>(side)));
     };
     const auto& grid = launch_.grid;
-    return places_.IndexOf(along(0.6180339887498949, grid.x), along(0.7548776662466927, grid.y),
-                           along(0.8191725133961645, grid.z));
+    const std::uint64_t block =
+        places_.IndexOf(along(0.6180339887498949, grid.x), along(0.7548776662466927, grid.y),
+                        along(0.8191725133961645, grid.z));
+    return pairs_ && grid.x % 2 == 0 ? block / 2 * 2 + index % 2 : block;
   }
 
   void RunSpread() {
@@ -466,6 +445,7 @@ class Sampler {
   const std::string parameters_;
   const double resident_;
   CountWatch watch_;
+  const bool pairs_;  // Of blocks that follow each other, only the first multiplies for both.
   interpret::Workspace workspace_;
   std::uint64_t steps_left_;
   const double held_bytes_;

@@ -179,6 +179,10 @@ std::optional<unsigned> MatrixDescriptorRow(const interpret::Step& step) {
   return static_cast<unsigned>(step.word.Bits(40, 8)) + 1;
 }
 
+bool IsOfBlockPair(const interpret::Step& step) {
+  return MatrixDescriptorRow(step).has_value() && step.word.Bit(85);
+}
+
 double DescribedOperations(const interpret::Step& step, std::uint32_t descriptor,
                            MatrixType* type) {
   constexpr std::uint32_t kTf32 = 2;

@@ -39,6 +39,8 @@ double MatrixOperations(const interpret::Step& step, MatrixType* type);
 // Where the step has the tensor cores multiply into tensor memory (tcgen05.mma, from 10.0 on): the
 // row of uniform registers that holds the instruction's descriptor.
 std::optional<unsigned> MatrixDescriptorRow(const interpret::Step& step);
+// Whether such a step is one block's for a pair of them (2CTA), whose first block issues it.
+bool IsOfBlockPair(const interpret::Step& step);
 // What such a step multiplies and adds for the whole block, or for the pair of blocks that share
 // it, by its descriptor (PTX ISA 8.7, instruction descriptor); type by reference.
 double DescribedOperations(const interpret::Step& step, std::uint32_t descriptor, MatrixType* type);

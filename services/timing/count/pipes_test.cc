@@ -61,6 +61,13 @@ TEST(PipesTest, WhatIsMultipliedIntoTensorMemoryFollowsFromItsDescriptor) {
   EXPECT_EQ(type, MatrixType::kFp4);
 }
 
+TEST(PipesTest, TwoBlocksMayShareWhatOneOfThemIssues) {
+  // UTCHMMA.2CTA
+  EXPECT_TRUE(IsOfBlockPair(StepOf(0x00ff2622240075ea, 0x0005e2000fa0002f)));
+  EXPECT_FALSE(IsOfBlockPair(StepOf(0x00ff040e0c0075ea, 0x0011d80008000008)));
+  EXPECT_FALSE(IsOfBlockPair(StepOf(0x00008000000079c5, 0x000fe200002e0000)));
+}
+
 TEST(PipesTest, OtherInstructionsMultiplyNothing) {
   const auto barrier = StepOf(0x000000ff490073e9, 0x0003e200080000ff);  // UTCBAR
   MatrixType type{};
