@@ -114,7 +114,11 @@ std::vector<KernelErrors> LeftOutGpus(const gpu_model::GpuCatalog& catalog) {
       classes.Add(answer.seconds, seconds, answer.relative_error,
                   static_cast<double>(rows.spread[cell]));
     });
-    classes.Append({.gpu = rows.gpu, .type = rows.type, .from = std::string(carried.donor)}, all);
+    std::string from(carried.donor);
+    if (carried.donors > 1) {
+      from = carried.same_architecture ? "its architecture" : "other architectures";
+    }
+    classes.Append({.gpu = rows.gpu, .type = rows.type, .from = from}, all);
   }
   return all;
 }

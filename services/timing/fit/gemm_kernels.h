@@ -31,7 +31,7 @@ bool IsHeldOut(double m, double n, double k);
 
 // One row in five, from the others.
 std::vector<KernelErrors> HeldOutGemms();
-// Each GPU's rows, all of them from another GPU's and both model files.
+// Each GPU's rows, all of them from other GPUs' and the model files.
 std::vector<KernelErrors> LeftOutGpus(const gpu_model::GpuCatalog& catalog);
 // Rows of a file "gpu,type,m,n,k,microseconds" from one kernel to the next, as the model predicts
 // them: in short bursts, and as they are predicted for jobs, held down by power.

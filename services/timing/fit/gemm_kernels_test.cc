@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
+#include <string>
 
 namespace eidolon::timing::fit {
 namespace {
@@ -33,15 +35,14 @@ TEST(GemmKernelsTest, RowsFollowFromTheirNeighbours) {
   EXPECT_EQ(tested, 3 * bounds.size());
 }
 
-TEST(GemmKernelsTest, AGpuThatIsLeftOutFollowsFromAnother) {
-  std::map<std::string, std::pair<double, double>> sums;  // Of errors and rows above 20 us.
+TEST(GemmKernelsTest, AGpuThatIsLeftOutFollowsFromOthers) {
+  std::set<std::string> gpus;
   for (const KernelErrors& e : LeftOutGpus(GemmCatalog())) {
-    if (e.lasts == "< 20 us" || e.type != "bf16") continue;
-    sums[e.gpu].first += e.mean * static_cast<double>(e.rows);
-    sums[e.gpu].second += static_cast<double>(e.rows);
+    gpus.insert(e.gpu);
+    if (e.lasts == "< 20 us") continue;
+    EXPECT_LE(e.mean, 0.12) << e.gpu << " " << e.type << " " << e.lasts;
   }
-  EXPECT_GE(sums.size(), 7u);
-  for (const auto& [gpu, sum] : sums) EXPECT_LE(sum.first / sum.second, 0.12) << gpu;
+  EXPECT_GE(gpus.size(), 7u);
 }
 
 TEST(GemmKernelsTest, HoldsOutOneInFive) {

@@ -24,13 +24,12 @@ constexpr Kind kKinds[] = {{"A100-SXM4-80GB", 8, 7.52e-3},
                            {"B300-SXM-288GB", 10, 4.21e-3},
                            {"RTX-PRO-6000-Server", 12, 4.29e-3}};
 
-// Ada has the matrix instructions and the memory of the RTX parts after it, not those of A100.
+}  // namespace
+
 std::uint32_t ArchitectureOf(const gpu_model::GpuModel& gpu) {
   const bool ada = gpu.compute_major == 8 && gpu.compute_minor == 9;
   return ada ? 12 : gpu.compute_major;
 }
-
-}  // namespace
 
 std::vector<Donor> DonorsFor(const gpu_model::GpuModel& gpu) {
   // At its own clock: at another one it is still the same part.

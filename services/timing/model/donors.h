@@ -1,6 +1,7 @@
 // Which measured GPUs are most alike another one.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -12,6 +13,10 @@ struct Donor {
   std::string_view gpu;
   bool same_architecture = false;
 };
+
+// The architecture, as far as libraries tell them apart: Ada has the matrix instructions and the
+// memory of the RTX parts after it, not those of A100.
+std::uint32_t ArchitectureOf(const gpu_model::GpuModel& gpu);
 
 // All GPUs with published rows but `gpu` itself, the most alike first: those of the same
 // architecture, and then the nearest in bytes of bandwidth an operation.

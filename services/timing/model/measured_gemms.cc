@@ -184,6 +184,24 @@ MeasuredGemms::MeasuredGemms(const MeasuredGemms& donor, const GemmRoof& roof)
   Grow();
 }
 
+MeasuredGemms::MeasuredGemms(const GemmRoof& roof, const GemmCells& carried)
+    : roof_(roof), sizes_(carried.sizes) {
+  CHECK(carried.log_seconds.size() == carried.count());
+  CHECK(carried.errors.size() == carried.count());
+  for (std::size_t axis = 0; axis < 3; ++axis) logs_[axis] = Logs(sizes_[axis]);
+  cells_.resize(carried.count());
+  for (std::size_t i = 0; i < cells_.size(); ++i) {
+    cells_[i].log_seconds = carried.log_seconds[i];
+    cells_[i].error = carried.errors[i] + static_cast<float>(kBeyondError);
+  }
+  Grow();
+}
+
+std::size_t GemmCells::Stride(std::size_t axis) const {
+  if (axis == 0) return 1;
+  return axis == 2 ? sizes[0].size() : sizes[0].size() * sizes[2].size();
+}
+
 std::size_t MeasuredGemms::Stride(std::size_t axis) const {
   if (axis == 0) return 1;
   return axis == 2 ? sizes_[0].size() : sizes_[0].size() * sizes_[2].size();

@@ -28,14 +28,29 @@ struct GemmRoof {
 // Grows in every size.
 double RoofSeconds(const GemmRoof& roof, double m, double n, double k);
 
+// Times of a grid of sizes that were not measured, in the order of GemmRows.
+struct GemmCells {
+  std::array<std::vector<double>, 3> sizes;  // m, n, k.
+  std::vector<float> log_seconds;
+  std::vector<float> errors;  // Relative.
+
+  std::size_t count() const { return sizes[0].size() * sizes[1].size() * sizes[2].size(); }
+  // From one cell to the next along an axis.
+  std::size_t Stride(std::size_t axis) const;
+};
+
 // Immutable; safe from any thread.
 class MeasuredGemms {
  public:
   explicit MeasuredGemms(const GemmRows& rows);
-  // For another GPU: each cell times the ratio of both roofs.
+  // For the same GPU at another clock: each cell times the ratio of both roofs.
   MeasuredGemms(const MeasuredGemms& donor, const GemmRoof& roof);
+  // For another GPU, from what was carried to it.
+  MeasuredGemms(const GemmRoof& roof, const GemmCells& carried);
 
   const GemmRoof& roof() const { return roof_; }
+  // Of the grid: m, n, k.
+  const std::array<std::vector<double>, 3>& sizes() const { return sizes_; }
 
   struct Answer {
     double seconds = 0;

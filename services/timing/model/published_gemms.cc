@@ -1,7 +1,11 @@
 #include "services/timing/model/published_gemms.h"
 
+#include <vector>
+
 #include "services/base/check.h"
+#include "services/timing/gpu_model/gpu_catalog.h"
 #include "services/timing/model/donors.h"
+#include "services/timing/model/gemm_transfer.h"
 #include "services/timing/model/memory_model.h"
 
 namespace eidolon::timing::model {
@@ -33,41 +37,73 @@ const MeasuredGemms* PublishedGemms::Find(const std::string& gpu, const std::str
   return entry.gemms.get();
 }
 
-PublishedGemms::Carried PublishedGemms::DonorOf(const gpu_model::GpuModel& gpu,
-                                                const std::string& type) const {
+namespace {
+
+GemmRoof RoofOf(const gpu_model::GpuModel& gpu, const std::string& type) {
+  return {.bandwidth = static_cast<double>(gpu.memory_bytes_per_second),
+          .rate = Rate(gpu, type),
+          .clock = static_cast<double>(gpu.boost_clock_hz),
+          .input_bytes = type == "fp8" ? 1.0 : 2.0,
+          .output_bytes = 2};
+}
+
+// The built-in models: a user's file of a donor's name says nothing of where rows were measured.
+const gpu_model::GpuModel& DonorModel(std::string_view gpu) {
+  static const gpu_model::GpuCatalog catalog = [] {
+    auto loaded = gpu_model::GpuCatalog::Load("");
+    CHECK(loaded.has_value());
+    return std::move(*loaded);
+  }();
+  const auto model = catalog.Find(gpu);
+  CHECK(model.has_value());
+  return **model;
+}
+
+}  // namespace
+
+PublishedGemms::CarriedEntry PublishedGemms::Carry(const gpu_model::GpuModel& gpu,
+                                                   const std::string& type) const {
+  CarriedEntry entry;
+  const GemmRoof roof = RoofOf(gpu, type);
   const auto own = entries_.find({gpu.name, type});
   if (gpu.clock_scale != 1 && own != entries_.end()) {
-    return {.gemms = nullptr, .donor = own->first.first, .same_architecture = true};
+    const MeasuredGemms& rows = *Find(gpu.name, type);
+    GemmRoof scaled = rows.roof();
+    scaled.rate *= gpu.clock_scale;
+    scaled.clock *= gpu.clock_scale;
+    entry.gemms = std::make_unique<const MeasuredGemms>(rows, scaled);
+    entry.carried = {entry.gemms.get(), own->first.first, 1, true};
+    return entry;
   }
+  std::vector<TransferDonor> donors;
   for (const Donor& donor : DonorsFor(gpu)) {
-    if (!entries_.contains({std::string(donor.gpu), type})) continue;
-    return {.gemms = nullptr, .donor = donor.gpu, .same_architecture = donor.same_architecture};
+    const std::string name(donor.gpu);
+    if (!entries_.contains({name, type})) continue;
+    // The most alike come first.
+    if (entry.carried.same_architecture && !donor.same_architecture) break;
+    if (donors.empty()) entry.carried.donor = donor.gpu;
+    entry.carried.same_architecture = donor.same_architecture;
+    donors.push_back({Find(name, type), TransferHardwareOf(DonorModel(name), type)});
   }
-  return {};
+  if (donors.empty()) return entry;
+  entry.carried.donors = donors.size();
+  entry.gemms = std::make_unique<const MeasuredGemms>(CarriedGemms(
+      PublishedTransferConstants(gpu.name), TransferHardwareOf(gpu, type), roof, donors));
+  entry.carried.gemms = entry.gemms.get();
+  return entry;
 }
 
 PublishedGemms::Carried PublishedGemms::CarriedTo(const gpu_model::GpuModel& gpu,
                                                   const std::string& type) const {
-  Carried carried = DonorOf(gpu, type);
-  if (carried.donor.empty()) return carried;
-  carried.gemms = Find(std::string(carried.donor), type);
-  GemmRoof roof = carried.gemms->roof();
-  if (carried.donor == gpu.name) {
-    roof.rate *= gpu.clock_scale;
-    roof.clock *= gpu.clock_scale;
-  } else {
-    roof.bandwidth = static_cast<double>(gpu.memory_bytes_per_second);
-    roof.rate = Rate(gpu, type);
-    roof.clock = static_cast<double>(gpu.boost_clock_hz);
-  }
-  const CarriedKey key = {carried.gemms, roof.bandwidth, roof.rate, roof.clock};
+  const TransferHardware hardware = TransferHardwareOf(gpu, type);
+  const CarriedKey key = {gpu.name,
+                          type,
+                          {hardware.multiprocessors, hardware.clock, hardware.bandwidth,
+                           hardware.rate, hardware.l2_bytes, Rate(gpu, type), gpu.clock_scale}};
   const std::lock_guard lock(carried_mutex_);
   auto found = carried_.find(key);
-  if (found == carried_.end()) {
-    found = carried_.emplace(key, MeasuredGemms(*carried.gemms, roof)).first;
-  }
-  carried.gemms = &found->second;
-  return carried;
+  if (found == carried_.end()) found = carried_.emplace(key, Carry(gpu, type)).first;
+  return found->second.carried;
 }
 
 }  // namespace eidolon::timing::model

@@ -2,6 +2,8 @@
 // and type, and what follows from them for GPUs that have none.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -29,11 +31,12 @@ class PublishedGemms {
   const MeasuredGemms* Find(const std::string& gpu, const std::string& type) const;
   struct Carried {
     const MeasuredGemms* gemms = nullptr;  // Null without rows of this type.
-    std::string_view donor;
+    std::string_view donor;                // The most alike one.
+    std::size_t donors = 0;
     bool same_architecture = false;
   };
-  // From the rows of the other GPU that is most alike: of the same architecture if there is one,
-  // and then the nearest in bytes an operation. At another clock, from the GPU's own if it has any.
+  // From the rows of other GPUs (gemm_transfer.h): those of the same architecture if there are any,
+  // all others else. At another clock, from the GPU's own if it has any.
   Carried CarriedTo(const gpu_model::GpuModel& gpu, const std::string& type) const;
 
  private:
@@ -43,14 +46,19 @@ class PublishedGemms {
     mutable std::unique_ptr<const MeasuredGemms> gemms;
   };
 
+  // GPU, type, and the numbers of its model file that count.
+  using CarriedKey = std::tuple<std::string, std::string, std::array<double, 7>>;
+  struct CarriedEntry {
+    Carried carried;  // Of `gemms`.
+    std::unique_ptr<const MeasuredGemms> gemms;
+  };
+
   PublishedGemms();
-  Carried DonorOf(const gpu_model::GpuModel& gpu, const std::string& type) const;
+  CarriedEntry Carry(const gpu_model::GpuModel& gpu, const std::string& type) const;
 
   std::map<std::pair<std::string, std::string>, Entry> entries_;
-  // By donor, bandwidth, rate and clock.
-  using CarriedKey = std::tuple<const MeasuredGemms*, double, double, double>;
   mutable std::mutex carried_mutex_;
-  mutable std::map<CarriedKey, const MeasuredGemms> carried_;
+  mutable std::map<CarriedKey, CarriedEntry> carried_;
 };
 
 }  // namespace eidolon::timing::model

@@ -69,9 +69,15 @@ TEST(PublishedGemmsTest, CarriesFromTheGpuThatIsMostAlike) {
   // One that has rows follows from the others here.
   EXPECT_EQ(donor("H100-SXM5-80GB"), "H200-SXM-141GB");
   EXPECT_EQ(donor("GB200"), "B200-SXM-180GB");
-  // None of its architecture: the nearest ratio of bandwidth and rate.
+  // None of its architecture: all others, the nearest ratio of bandwidth and rate first.
   EXPECT_EQ(donor("A100-SXM4-80GB"), "H200-SXM-141GB");
   EXPECT_EQ(donor("RTX-PRO-6000-Server"), "H100-SXM5-80GB");
+  const auto donors = [&](const char* gpu) {
+    return published.CarriedTo(**PublishedCatalog().Find(gpu), "bf16").donors;
+  };
+  EXPECT_EQ(donors("A100-SXM4-80GB"), 6u);
+  EXPECT_EQ(donors("H100-SXM5-80GB"), 1u);
+  EXPECT_EQ(donors("GB200"), 2u);
   const auto& gpu = **PublishedCatalog().Find("L40S");
   EXPECT_EQ(published.CarriedTo(gpu, "bf16").gemms, published.CarriedTo(gpu, "bf16").gemms);
   EXPECT_EQ(published.CarriedTo(gpu, "fp64").gemms, nullptr);
