@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "services/base/check.h"
+#include "services/timing/model/gemm_gaps.h"
 
 namespace eidolon::timing::model {
 namespace {
@@ -16,9 +16,6 @@ constexpr double kGemmAttained = 0.9;  // Of the bandwidth.
 constexpr double kMoved = 0.03;
 // Of rows of a single stack, and the least of others: repeated measurements differ by that.
 constexpr double kRepeatError = 0.02;
-// Of half the range of a missing cell's neighbours: makes the stated error the standard deviation
-// of rows that are left out.
-constexpr double kScatterShare = 0.6;
 // Added between cells: what leaving out whole planes of the published grids costs.
 constexpr double kBetweenError = 0.04;
 constexpr double kBeyondError = 0.1;
@@ -26,70 +23,6 @@ constexpr double kBeyondError = 0.1;
 // Sizes from here on that are further apart than this get another one between them.
 constexpr double kWideFrom = 16;
 constexpr double kWide = 1.9;
-
-// One axis of a line of values, of which some are known: the value between the next known ones
-// around `at`; the next known one where only one side has any.
-std::optional<double> Between(const std::vector<double>& logs, const std::vector<double>& values,
-                              const std::vector<bool>& known, std::size_t at) {
-  std::size_t low = at;
-  std::size_t high = at;
-  while (low > 0 && !known[--low]) {
-  }
-  while (high + 1 < known.size() && !known[++high]) {
-  }
-  const bool below = low < at && known[low];
-  const bool above = high > at && known[high];
-  if (below && above) {
-    const double share = (logs[at] - logs[low]) / (logs[high] - logs[low]);
-    return values[low] + share * (values[high] - values[low]);
-  }
-  if (below) return values[low];
-  if (above) return values[high];
-  return std::nullopt;
-}
-
-struct Guess {
-  double value = 0;
-  double scatter = 0;
-};
-
-// The median, and how far the others are from it.
-Guess MedianOf(std::array<double, 3> values, std::size_t count) {
-  const auto end = values.begin() + static_cast<std::ptrdiff_t>(count);
-  std::sort(values.begin(), end);
-  Guess guess;
-  guess.value = count == 2 ? (values[0] + values[1]) / 2 : values[count / 2];
-  guess.scatter = (values[count - 1] - values[0]) / 2;
-  return guess;
-}
-
-// Logarithms of time over roof on a grid, of which some cells are known.
-struct Ratios {
-  const GemmRows& rows;
-  std::array<std::vector<double>, 3> logs;
-  std::vector<double> values;
-  std::vector<bool> known;
-
-  // From the known cells of the three lines through a cell.
-  std::optional<Guess> At(std::size_t cell) const {
-    std::array<double, 3> found = {};
-    std::size_t count = 0;
-    for (std::size_t axis = 0; axis < 3; ++axis) {
-      const std::size_t stride = rows.Stride(axis);
-      const std::size_t step = rows.Step(cell, axis);
-      const std::size_t first = cell - step * stride;
-      std::vector<double> line(rows.axes[axis].size());
-      std::vector<bool> line_known(line.size());
-      for (std::size_t i = 0; i < line.size(); ++i) {
-        line[i] = values[first + i * stride];
-        line_known[i] = known[first + i * stride];
-      }
-      if (const auto value = Between(logs[axis], line, line_known, step)) found[count++] = *value;
-    }
-    if (count == 0) return std::nullopt;
-    return MedianOf(found, count);
-  }
-};
 
 std::vector<double> Logs(const std::vector<double>& sizes) {
   std::vector<double> logs;
@@ -105,30 +38,40 @@ GemmRoof RoofOf(const GemmRows& rows) {
           .output_bytes = 2};
 }
 
-// Makes a line grow by giving each run of violators its mean.
+float MedianOf(std::vector<float>& values) {
+  const std::size_t middle = values.size() / 2;
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(middle);
+  std::nth_element(values.begin(), at, values.end());
+  if (values.size() % 2 == 1) return *at;
+  return (*std::max_element(values.begin(), at) + *at) / 2;
+}
+
+// Makes a line grow by giving each run of violators its median: the nearest growing values by
+// absolute distance, of which a single slow kernel moves no others.
 template <typename At>
 void PoolLine(std::size_t count, const At& at) {
   struct Run {
-    double sum;
+    float median;
     std::size_t size;
   };
   static thread_local std::vector<Run> runs;
+  static thread_local std::vector<float> values;
   runs.clear();
   for (std::size_t i = 0; i < count; ++i) {
     Run run = {at(i), 1};
-    while (!runs.empty() && runs.back().sum * static_cast<double>(run.size) >
-                                run.sum * static_cast<double>(runs.back().size)) {
-      run.sum += runs.back().sum;
+    while (!runs.empty() && runs.back().median > run.median) {
       run.size += runs.back().size;
       runs.pop_back();
+      values.clear();
+      for (std::size_t j = i + 1 - run.size; j <= i; ++j) values.push_back(at(j));
+      run.median = MedianOf(values);
     }
     runs.push_back(run);
   }
   if (runs.size() == count) return;
   std::size_t i = 0;
   for (const Run& run : runs) {
-    const auto mean = static_cast<float>(run.sum / static_cast<double>(run.size));
-    for (std::size_t j = 0; j < run.size; ++j) at(i++) = mean;
+    for (std::size_t j = 0; j < run.size; ++j) at(i++) = run.median;
   }
 }
 
@@ -147,25 +90,24 @@ double RoofSeconds(const GemmRoof& roof, double m, double n, double k) {
 MeasuredGemms::MeasuredGemms(const GemmRows& rows) : roof_(RoofOf(rows)), sizes_(rows.axes) {
   CHECK(rows.measured() > 0);
   for (std::size_t axis = 0; axis < 3; ++axis) logs_[axis] = Logs(sizes_[axis]);
-  Ratios ratios = {.rows = rows, .logs = logs_, .values = {}, .known = {}};
   cells_.resize(rows.cells());
   std::vector<double> roofs(cells_.size());
+  std::vector<double> ratios(cells_.size());
   for (std::size_t i = 0; i < cells_.size(); ++i) {
     roofs[i] = LogRoof(roof_, i);
+    cells_[i].measured = rows.microseconds[i] > 0;
     const double seconds = static_cast<double>(rows.microseconds[i]) * 1e-6;
-    ratios.known.push_back(seconds > 0);
-    ratios.values.push_back(seconds > 0 ? std::log(seconds) - roofs[i] : 0);
+    if (cells_[i].measured) ratios[i] = std::log(seconds) - roofs[i];
   }
+  const std::vector<Gap> gaps = FillGaps(rows, ratios);
   for (std::size_t i = 0; i < cells_.size(); ++i) {
     Cell& cell = cells_[i];
-    double ratio = ratios.values[i];
-    cell.measured = ratios.known[i];
+    double ratio = ratios[i];
     cell.error = std::max(rows.spread[i], static_cast<float>(kRepeatError));
     if (!cell.measured) {
-      const auto guess = ratios.At(i);
-      ratio = guess ? guess->value : 0;
-      cell.error =
-          static_cast<float>(guess ? kScatterShare * guess->scatter + kRepeatError : kBeyondError);
+      ratio = gaps[i].value;
+      cell.error = static_cast<float>(gaps[i].reached ? std::hypot(gaps[i].error, kRepeatError)
+                                                      : kBeyondError);
     }
     cell.log_seconds = static_cast<float>(roofs[i] + ratio);
   }

@@ -1,10 +1,10 @@
 // Seconds of a GEMM of one GPU and type from published rows (gemm_rows.h): the rows where they are
 // known, between their neighbours elsewhere. Increasing in every size.
 //
-// Rows lie on a grid of m, n and k, of which a part is missing. A missing cell is the median of up
-// to three values, each between the next measured cells along one axis, by logarithms, as ratio to
-// a roofline. Then all cells are made to grow along every axis, which moves measured ones by about
-// as much as software stacks differ (docs/kernel_times.md), and are read by interpolation.
+// Rows lie on a grid of m, n and k, of which a part is missing. A missing cell lies between the
+// measured ones along each axis, by logarithms, as ratio to a roofline (gemm_gaps.h). Then all
+// cells are made to grow along every axis, which moves measured ones by about as much as software
+// stacks differ (docs/kernel_times.md), and are read by interpolation.
 #pragma once
 
 #include <array>
