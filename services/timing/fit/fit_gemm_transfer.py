@@ -54,7 +54,8 @@ def hardware(gpu, kind):
         "multiprocessors": number(text, "multiprocessors"),
         "clock": number(text, "boost_clock") * 1e6,
         "l2": number(text, "l2") * 2**20,
-        "bandwidth": float(bandwidth.group(1)) * (1e12 if bandwidth.group(2) == "TB" else 1e9)
+        "bandwidth": float(bandwidth.group(1))
+        * (1e12 if bandwidth.group(2) == "TB" else 1e9)
         * number(text, "attained_memory_share"),
         "rate": rates(text, "sustained_flops")["bf16"] * peak[kind] / peak["bf16"],
         "input_bytes": 1.0 if kind == "fp8" else 2.0,
