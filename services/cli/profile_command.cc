@@ -11,6 +11,7 @@
 #include "services/timing/fit/accuracy.h"
 #include "services/timing/fit/gemm_kernels.h"
 #include "services/timing/fit/kernel_errors.h"
+#include "services/timing/fit/noise_floor.h"
 #include "services/timing/profile/profile_cache.h"
 
 namespace eidolon::cli {
@@ -104,10 +105,12 @@ Result<std::string> CheckKernels(const ProfileFlags& flags) {
   const auto catalog = timing::gpu_model::GpuCatalog::Load("");
   if (!catalog) return std::unexpected(catalog.error());
   if (!flags.rows.empty()) return CheckRows(*catalog, flags.rows);
-  std::string text = base::StrCat("## Rows that were left out\n\n",
-                                  timing::fit::FormatKernels(timing::fit::HeldOutGemms()),
-                                  "\n## GPUs that were left out\n\n",
-                                  timing::fit::FormatKernels(timing::fit::LeftOutGpus(*catalog)));
+  const auto held_out = timing::fit::HeldOutGemms();
+  std::string text =
+      base::StrCat("## Rows that were left out\n\n", timing::fit::FormatKernels(held_out),
+                   "\n## Rows that were left out, and what stacks differ by\n\n",
+                   timing::fit::FormatNoiseFloor(held_out), "\n## GPUs that were left out\n\n",
+                   timing::fit::FormatKernels(timing::fit::LeftOutGpus(*catalog)));
   constexpr std::pair<const char*, const char*> kFamilies[] = {
       {"attention", "attention"}, {"moe", "fused experts"}, {"gemm", "quantised GEMMs"}};
   for (const auto& [family, name] : kFamilies) {

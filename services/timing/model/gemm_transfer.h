@@ -36,7 +36,7 @@ struct TransferHardware {
 };
 
 // The rate is that of BF16 times the ratio of both peaks: long GEMMs of either type attain the same
-// share of their peak, within three hundredths on each measured GPU, while the sustained rates of
+// share of their peak, within four hundredths on each measured GPU, while the sustained rates of
 // FP8 come from sources that differ by more.
 TransferHardware TransferHardwareOf(const gpu_model::GpuModel& gpu, std::string_view type);
 

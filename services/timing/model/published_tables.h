@@ -9,6 +9,7 @@ namespace eidolon::timing::model {
 std::string_view GemmTableCsv();
 std::string_view GemmScalesCsv();
 std::string_view GemmSmoothCsv();
+std::string_view GemmNoiseFloorCsv();
 std::string_view GemmTransferCsv();
 std::string_view GemmWavesCsv();
 std::string_view AttentionTableCsv();
