@@ -26,7 +26,7 @@ def environments(root):
 
 
 def python_path(packages):
-    """PYTHONPATH of the packages: their folder, and the one that a package adds where it is installed as usual (its .pth)."""
+    """PYTHONPATH of the packages: their folder, and the one that a package's .pth adds where it is installed."""
     return f"{packages}:{packages}/nvidia_cutlass_dsl/dsl_packages"
 
 

@@ -24,7 +24,8 @@ WITHOUT_A_ROW = """## Without a row
   code compiled for one version of it have no row under [PyTorch for CUDA 12](#pytorch-for-cuda-12), nor have those whose
   frameworks are newer than that wheel.
 - nccl-tests: no package has the sources, and what is not pinned in a package is not run here.
-- flash-attn: its package holds sources only, and no wheel of it is for torch {torch}. FlashAttention 4 and xformers have rows.
+- flash-attn: its package holds sources only, and no wheel of it is for torch {torch}. FlashAttention 4 and
+  xformers have rows.
 - Triton's and CuPy's own tests are not in their wheels. Of torchao's, the wheel has some that compare formats of numbers;
   they are not run.
 - TorchTitan's mixture of experts (Qwen 3) with expert parallelism needs its router's choice declared, as its row does

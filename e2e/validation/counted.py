@@ -58,10 +58,10 @@ def newest_attention_section(published, microseconds, gap, commit):
     yield "\n## FlashAttention 4\n"
     yield (
         "Written by the same command: the forward pass of the package flash-attn-4 (4.0.0b36, CuTe DSL) for Hopper, in the "
-        "shapes above, beside FlashAttention 3's, whose structure its kernels have (a warp group that brings the data by TMA, "
-        "others that multiply by WGMMA and take turns). No published figure of FlashAttention 4 on H100 was found. No "
-        "number was fitted to these rows; the rules for warp groups were written with one shape in sight (causal, 4096). Blocks "
-        "of 256 numbers a head and 16384 tokens are too long to count.\n"
+        "shapes above, beside FlashAttention 3's, whose structure its kernels have (a warp group that brings the data by "
+        "TMA, others that multiply by WGMMA and take turns). No published figure of FlashAttention 4 on H100 was found. No "
+        "number was fitted to these rows; the rules for warp groups were written with one shape in sight (causal, 4096). "
+        "Blocks of 256 numbers a head and 16384 tokens are too long to count.\n"
     )
     yield from attention_table("FA4", published, microseconds, gap)
     yield f"\nRun at commit {commit}."

@@ -2,6 +2,8 @@
 // not have in this word's variant.
 #pragma once
 
+#include <cstdint>
+
 #include "services/interpret/program.h"
 
 namespace eidolon::interpret {
