@@ -31,9 +31,17 @@ std::uint64_t Address(const void* pointer) { return reinterpret_cast<std::uint64
 constexpr std::int64_t kBudgetBytes = 64 << 20;
 std::atomic<std::int64_t> budget_bytes{kBudgetBytes};
 
+// Sends and receives of more spend from the budget, whatever their type: keys and values in FP8
+// that go around a ring of ranks are bytes as pickled objects are, and each rank would wait, until
+// the whole job rests, for what it passes on.
+constexpr std::uint64_t kFreeTransferBytes = 64 << 10;
+
 // True when all buffers of the operation are so small that it carries values for nothing.
 bool IsFree(const ring::CommunicationOp& op, std::uint64_t bytes) {
-  return std::max(bytes, op.bytes) <= ring::ValueBytesMax(op);
+  const bool is_transfer =
+      op.kind == CommunicationKind::kSend || op.kind == CommunicationKind::kReceive;
+  const std::uint64_t most = ring::ValueBytesMax(op);
+  return std::max(bytes, op.bytes) <= (is_transfer ? std::min(most, kFreeTransferBytes) : most);
 }
 
 // True when the operation may carry values, if need be out of the budget.

@@ -103,6 +103,7 @@ void FakeNetwork::HandleJoin(Agent* agent, const net::Join& join) {
   meeting.size = join.size();
   meeting.members[join.rank()] = {
       .agent = agent, .request = join.request(), .ready = join.ready_picoseconds()};
+  ++joins_;
   if (static_cast<int>(meeting.members.size()) < meeting.size) return;
   std::uint64_t latest = 0;
   for (const auto& [rank, member] : meeting.members) latest = std::max(latest, member.ready);

@@ -51,6 +51,7 @@ class FakeNetwork final : public network::v1::NetworkService::Service {
   void ReleaseWhenQuiescent() { releases_ = true; }
   void Foresee() { foresees_ = true; }
   int foreseen() const { return foreseen_; }
+  int joins() const { return joins_; }  // Of ranks that have asked to join a communicator.
   // What the newest horizon of any agent claims.
   bool claims_quiescence() const { return claims_quiescence_; }
   // Where the times of collectives come from, from now on.
@@ -98,6 +99,7 @@ class FakeNetwork final : public network::v1::NetworkService::Service {
   std::atomic<bool> releases_ = false;
   std::atomic<bool> foresees_ = false;
   std::atomic<int> foreseen_ = 0;
+  std::atomic<int> joins_ = 0;
   std::atomic<bool> claims_quiescence_ = false;
   std::atomic<common::v1::EstimateSource> source_ = common::v1::ESTIMATE_SOURCE_MODELLED;
   std::mutex mutex_;  // Guards everything below.
