@@ -246,6 +246,22 @@ TEST_F(NcclTest, AReceiveAsksForItsOwnBytes) {
   EXPECT_EQ(asked.back().As<ring::WaitRecord>().id2, ring::ReceiveValues(3, 1));
 }
 
+TEST_F(NcclTest, LongReceivesOfBytesAreAskedForUntilTheBudgetIsSpent) {
+  // Keys and values that go around a ring: each is passed on, and nobody reads them.
+  constexpr std::size_t kBytes = 4 << 20;
+  constexpr std::size_t kBudgeted = 16;  // Of 64 MiB.
+  for (std::size_t i = 0; i < kBudgeted + 4; ++i) {
+    ASSERT_EQ(collective::Receive(Buffer(1), kBytes, ncclUint8, 3, comm_, stream()), ncclSuccess);
+    IsKnown(Buffer(1), 64);
+  }
+  EXPECT_EQ(agent_.RecordsOf(RecordKind::kCollectiveValues).size(), kBudgeted);
+
+  // Short ones are free.
+  ASSERT_EQ(collective::Receive(Buffer(1), 64 << 10, ncclUint8, 3, comm_, stream()), ncclSuccess);
+  IsKnown(Buffer(1), 64);
+  EXPECT_EQ(agent_.RecordsOf(RecordKind::kCollectiveValues).size(), kBudgeted + 1);
+}
+
 TEST_F(NcclTest, ARootKnowsWhatItBroadcasts) {
   Know(Buffer(0), 32);
   ASSERT_EQ(collective::Broadcast(Buffer(0), Buffer(4), 4, ncclInt64, 1, comm_, stream()),
