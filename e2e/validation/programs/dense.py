@@ -41,6 +41,7 @@ parser.add_argument("--tensor", type=int, default=1)
 parser.add_argument("--pipeline", type=int, default=1)
 parser.add_argument("--chunks", type=int, help="of the model on each stage")
 parser.add_argument("--context", type=int, default=1)
+parser.add_argument("--all-to-all", action="store_true", help="exchange heads for tokens instead of passing keys around")
 parser.add_argument("--recipe", choices=("tensorwise", "delayed"), default="tensorwise")
 parser.add_argument("--adapters", action="store_true")
 parser.add_argument("--graph", action="store_true")
@@ -98,6 +99,7 @@ config = TransformerConfig(
     apply_rope_fusion=True,
     cross_entropy_loss_fusion=True,
     cross_entropy_fusion_impl="te",
+    **({"cp_comm_type": "a2a"} if flags.all_to_all else {}),
     **({"cuda_graph_impl": "local", "cuda_graph_scope": "full_iteration"} if flags.graph else {}),
 )
 ddp_config = DistributedDataParallelConfig(
