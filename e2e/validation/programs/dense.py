@@ -41,7 +41,9 @@ parser.add_argument("--tensor", type=int, default=1)
 parser.add_argument("--pipeline", type=int, default=1)
 parser.add_argument("--chunks", type=int, help="of the model on each stage")
 parser.add_argument("--context", type=int, default=1)
-parser.add_argument("--all-to-all", action="store_true", help="exchange heads for tokens instead of passing keys around")
+parser.add_argument(
+    "--all-to-all", action="store_true", help="exchange heads for tokens instead of passing keys around"
+)
 parser.add_argument("--recipe", choices=("tensorwise", "delayed"), default="tensorwise")
 parser.add_argument("--adapters", action="store_true")
 parser.add_argument("--graph", action="store_true")

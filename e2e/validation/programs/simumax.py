@@ -260,11 +260,11 @@ for step in range(flags.steps):
         [torch.cuda.max_memory_allocated() / gib, torch.cuda.max_memory_reserved() / gib], device="cuda"
     )
     dist.all_reduce(peaks, op=dist.ReduceOp.MAX)
-    if dist.get_rank() == dist.get_world_size() - 1:
+    if dist.get_rank() in (0, dist.get_world_size() - 1):
         allocated, reserved = peaks.tolist()
+        told = f"loss {loss / max(words, 1):.3f} " if last else ""
         print(
-            f"step {step} loss {loss / max(words, 1):.3f} norm {norm} allocated {allocated:.2f} GiB "
-            f"reserved {reserved:.2f} GiB",
+            f"step {step} {told}norm {norm} allocated {allocated:.2f} GiB reserved {reserved:.2f} GiB",
             flush=True,
         )
 dist.destroy_process_group()
