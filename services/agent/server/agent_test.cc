@@ -219,7 +219,7 @@ TEST_F(AgentTest, StopEndsTheCommandAndLetsWaitersGo) {
     FakeRank rank(directory_, {.rank = 0, .world_size = 2});
     status = rank.Join(400, "never complete", 2, 0).status;
   });
-  // Who comes after the stop is not answered any more.
+  // Who comes after the stop is not answered any more. A rank that never comes is ctest's to end.
   while (network_.joins() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   controller_->SendStop("enough was measured");
 
