@@ -18,6 +18,18 @@ std::string ReadProcFile(const std::filesystem::path& path) {
   return count > 0 ? std::string(bytes, static_cast<std::size_t>(count)) : std::string();
 }
 
+std::string ReadWholeProcFile(const std::filesystem::path& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return {};
+  std::string text;
+  char bytes[16384];
+  for (ssize_t count; (count = read(file, bytes, sizeof bytes)) > 0;) {
+    text.append(bytes, static_cast<std::size_t>(count));
+  }
+  close(file);
+  return text;
+}
+
 std::optional<ProcStat> ParseProcStat(const std::string& text) {
   // The name may hold anything, so fields are counted from its last parenthesis.
   const std::size_t open = text.find('('), close = text.rfind(')');

@@ -12,6 +12,8 @@ namespace eidolon::process {
 
 // The file's first 4 KiB; empty when it is gone.
 std::string ReadProcFile(const std::filesystem::path& path);
+// All of it: for lists, which have no greatest length.
+std::string ReadWholeProcFile(const std::filesystem::path& path);
 
 // Of /proc/<pid>/stat: "pid (name) state parent ...".
 struct ProcStat {

@@ -40,6 +40,26 @@ std::multimap<pid_t, pid_t> AllByParent() {
   return children;
 }
 
+// Everything below `roots`, which is looked for once in all processes.
+std::set<pid_t> Below(std::vector<pid_t> roots) {
+  const std::multimap<pid_t, pid_t> children = AllByParent();
+  std::set<pid_t> found;
+  while (!roots.empty()) {
+    const auto [begin, end] = children.equal_range(roots.back());
+    roots.pop_back();
+    for (auto child = begin; child != end; ++child) {
+      if (found.insert(child->second).second) roots.push_back(child->second);
+    }
+  }
+  return found;
+}
+
+std::optional<pid_t> ParentOf(pid_t process) {
+  const auto stat =
+      ParseProcStat(ReadProcFile(fs::path("/proc") / std::to_string(process) / "stat"));
+  return stat && stat->parent > 0 ? std::optional(stat->parent) : std::nullopt;
+}
+
 }  // namespace
 
 std::vector<pid_t> ChildrenOf(pid_t parent) {
@@ -51,19 +71,8 @@ std::vector<pid_t> ChildrenOf(pid_t parent) {
 }
 
 std::vector<pid_t> DescendantsOf(pid_t root) {
-  const std::multimap<pid_t, pid_t> children = AllByParent();
-  std::vector<pid_t> found;
-  std::vector<pid_t> open = {root};
-  while (!open.empty()) {
-    const auto [begin, end] = children.equal_range(open.back());
-    open.pop_back();
-    for (auto child = begin; child != end; ++child) {
-      found.push_back(child->second);
-      open.push_back(child->second);
-    }
-  }
-  std::sort(found.begin(), found.end());
-  return found;
+  const std::set<pid_t> found = Below({root});
+  return {found.begin(), found.end()};
 }
 
 std::vector<pid_t> DescendantsNow(pid_t root) {
@@ -73,16 +82,13 @@ std::vector<pid_t> DescendantsNow(pid_t root) {
     return access(("/proc/" + self + "/task/" + self + "/children").c_str(), R_OK) == 0;
   }();
   if (!has_lists) return DescendantsOf(root);
-  constexpr std::size_t kCut = 4096;  // ReadProcFile reads no more.
-  bool is_cut = false;
   std::vector<pid_t> found;
   std::vector<pid_t> open = {root};
   while (!open.empty()) {
     const fs::path tasks = fs::path("/proc") / std::to_string(open.back()) / "task";
     open.pop_back();
     ForEachProcEntry(tasks, [&](const fs::path& task) {
-      const std::string children = ReadProcFile(task / "children");
-      is_cut = is_cut || children.size() >= kCut;
+      const std::string children = ReadWholeProcFile(task / "children");
       for (const std::string_view word : base::Split(children, ' ')) {
         const auto child = base::ParseInteger(word);
         if (!child) continue;
@@ -91,7 +97,6 @@ std::vector<pid_t> DescendantsNow(pid_t root) {
       }
     });
   }
-  if (is_cut) return DescendantsOf(root);
   std::sort(found.begin(), found.end());
   return found;
 }
@@ -103,13 +108,10 @@ bool EndAll(const std::function<std::vector<pid_t>()>& roots) {
   const std::int64_t until_ns = clock.MonotonicNs() + kLongestEndNs;
   while (true) {
     // Who is killed leaves its children to this process, so they are among the roots next time.
-    std::vector<pid_t> left;
-    for (const pid_t root : roots()) {
-      left.push_back(root);
-      const std::vector<pid_t> below = DescendantsOf(root);
-      left.insert(left.end(), below.begin(), below.end());
-    }
-    if (left.empty()) return true;
+    const std::vector<pid_t> first = roots();
+    if (first.empty()) return true;
+    std::set<pid_t> left = Below(first);
+    left.insert(first.begin(), first.end());
     for (const pid_t process : left) kill(process, SIGKILL);
     for (const pid_t process : left) waitpid(process, nullptr, WNOHANG);
     if (clock.MonotonicNs() > until_ns) return false;
@@ -119,13 +121,27 @@ bool EndAll(const std::function<std::vector<pid_t>()>& roots) {
 
 std::vector<pid_t> AncestorsOf(pid_t process) {
   std::vector<pid_t> found;
-  while (true) {
-    const auto stat =
-        ParseProcStat(ReadProcFile(fs::path("/proc") / std::to_string(process) / "stat"));
-    if (!stat || stat->parent <= 0) return found;
-    process = stat->parent;
-    found.push_back(process);
+  for (auto parent = ParentOf(process); parent; parent = ParentOf(*parent)) {
+    found.push_back(*parent);
   }
+  return found;
+}
+
+bool IsWithin(pid_t process, const std::set<pid_t>& roots) {
+  if (roots.empty()) return false;
+  for (std::optional<pid_t> at = process; at; at = ParentOf(*at)) {
+    if (roots.contains(*at)) return true;
+    if (*at == getpid()) return false;
+  }
+  return false;
+}
+
+std::string DescribeStopped(pid_t process) {
+  const auto stat =
+      ParseProcStat(ReadProcFile(fs::path("/proc") / std::to_string(process) / "stat"));
+  if (!stat || (stat->state != 'T' && stat->state != 't')) return "";
+  return base::StrCat("(pid ", process, ", ", stat->name, ") is stopped (state ",
+                      std::string(1, stat->state), ")");
 }
 
 std::string NameOf(pid_t process) {

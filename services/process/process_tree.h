@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,10 @@ std::vector<pid_t> ChildrenOf(pid_t parent);
 // The parent of `process`, its parent, and so on.
 std::vector<pid_t> AncestorsOf(pid_t process);
 
+// Whether `process` is one of `roots` or below one. Reads the processes above it, up to this one,
+// and no others. Requires: no root is above this one.
+bool IsWithin(pid_t process, const std::set<pid_t>& roots);
+
 // From now on processes below this one that lose their parent become its children, whatever they
 // did to get away: another session, another group, an empty environment. Whoever calls it collects
 // them.
@@ -33,6 +38,9 @@ void AdoptOrphans();
 // that hangs in the kernel cannot be ended. True: nothing is left. Requires: AdoptOrphans was
 // called, so that nobody gets away while its parent ends.
 bool EndAll(const std::function<std::vector<pid_t>()>& roots);
+
+// "(pid 7, python3) is stopped (state T)"; empty when the process is not stopped, or gone.
+std::string DescribeStopped(pid_t process);
 
 // The program's name as ps shows it; empty when the process is gone.
 std::string NameOf(pid_t process);

@@ -6,8 +6,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <future>
+#include <set>
+#include <string>
 #include <thread>
+#include <vector>
+
+#include "services/process/proc_file.h"
 
 namespace eidolon::process {
 namespace {
@@ -82,6 +88,95 @@ TEST(ProcessTreeTest, BothListsNameTheChildrenOfChildren) {
   waitpid(child, nullptr, 0);
   close(ends[0]);
   close(ends[1]);
+}
+
+// A shell with as many sleeping children as asked for.
+class Crowd {
+ public:
+  explicit Crowd(int size) {
+    int ends[2];
+    if (pipe(ends) != 0) return;
+    shell_ = fork();
+    if (shell_ == 0) {
+      dup2(ends[1], STDOUT_FILENO);
+      const std::string script =
+          "i=0; while [ $i -lt " + std::to_string(size) +
+          " ]; do sleep 1000 >/dev/null & i=$((i+1)); last=$!; done; echo $last; wait";
+      execl("/bin/sh", "sh", "-c", script.c_str(), nullptr);
+      _exit(1);
+    }
+    close(ends[1]);
+    std::string line;
+    for (char byte; read(ends[0], &byte, 1) == 1 && byte != '\n';) line.push_back(byte);
+    close(ends[0]);
+    last_ = static_cast<pid_t>(std::atoi(line.c_str()));
+  }
+  ~Crowd() {
+    EXPECT_TRUE(EndAll([] { return DescendantsOf(getpid()); }));
+  }
+  pid_t shell() const { return shell_; }
+  pid_t last() const { return last_; }
+
+ private:
+  pid_t shell_ = 0;
+  pid_t last_ = 0;
+};
+
+// Calls of read() that this thread has made, as the kernel counts them.
+std::int64_t CountReads() {
+  const std::string text = ReadProcFile("/proc/thread-self/io");
+  const std::size_t at = text.find("syscr: ");
+  EXPECT_NE(at, std::string::npos) << "this kernel does not count reads (TASK_IO_ACCOUNTING)";
+  return at == std::string::npos ? 0 : std::atoll(text.c_str() + at + 7);
+}
+
+// The list of the shell's children is longer than a page.
+constexpr int kCrowd = 1'100;
+
+TEST(ProcessTreeTest, WhetherAProcessIsBelowAnotherIsReadFromItsParentsAlone) {
+  AdoptOrphans();
+  const Crowd crowd(kCrowd);
+  ASSERT_GT(crowd.last(), 0);
+  const std::int64_t before = CountReads();
+
+  EXPECT_TRUE(IsWithin(crowd.last(), {crowd.shell()}));
+  EXPECT_TRUE(IsWithin(crowd.shell(), {crowd.shell()}));
+  EXPECT_FALSE(IsWithin(crowd.shell(), {crowd.last()}));
+
+  // The child's stat, those of child and shell until this process, and the count itself.
+  EXPECT_LE(CountReads() - before, 4);
+  EXPECT_FALSE(IsWithin(getppid(), {crowd.shell()}));
+  EXPECT_FALSE(IsWithin(crowd.last(), {}));
+  EXPECT_TRUE(IsWithin(crowd.last(), {getpid()}));
+}
+
+TEST(ProcessTreeTest, ALongListOfChildrenIsReadWithoutThoseOfTheWholeMachine) {
+  AdoptOrphans();
+  const Crowd crowd(kCrowd), others(kCrowd);
+  const std::int64_t before = CountReads();
+
+  const std::vector<pid_t> found = DescendantsNow(crowd.shell());
+
+  const std::int64_t reads = CountReads() - before;
+  EXPECT_EQ(found.size(), std::size_t{kCrowd});
+  EXPECT_TRUE(std::ranges::binary_search(found, crowd.last()));
+  // One for each list, which is empty but for the shell's.
+  EXPECT_LE(reads, kCrowd + 20);
+}
+
+TEST(ProcessTreeTest, ACrowdIsEndedInAFewLooksThroughAllProcesses) {
+  AdoptOrphans();
+  const Crowd crowd(kCrowd);
+  const std::int64_t before = CountReads();
+  const std::size_t found = DescendantsOf(getpid()).size();
+  const std::int64_t look = CountReads() - before;
+  ASSERT_GT(found, std::size_t{kCrowd});
+
+  EXPECT_TRUE(EndAll([] { return DescendantsOf(getpid()); }));
+
+  // A look for the roots, one for what is below them, and again until all are collected; not one
+  // for each process.
+  EXPECT_LT(CountReads() - before, look * kCrowd / 2);
 }
 
 TEST(ProcessTreeTest, FindsParents) {

@@ -63,7 +63,7 @@ void ProcessWatch::Describe(const Processes& processes, controller::v1::Progress
     sessions[processes.at(process).options().pid] = process;
   }
   std::vector<std::pair<int, std::string>> seen;  // By how much it tells.
-  for (const pid_t pid : process::DescendantsOf(getpid())) {
+  for (const pid_t pid : process::DescendantsNow(getpid())) {
     const launch::Witness witness = launch::LookAtProcess(pid);
     if (!witness.is_there) continue;
     const auto session = sessions.find(pid);

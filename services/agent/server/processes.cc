@@ -1,6 +1,7 @@
 #include "services/agent/server/processes.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -115,14 +116,11 @@ void Processes::SettleRanks() {
 // Virtual time runs for ranks that have begun, and for what they started. What launchers wait, and
 // ranks that start up, is not simulated time.
 bool Processes::MayNap(std::int32_t pid) const {
-  return std::any_of(sessions_.begin(), sessions_.end(), [pid](const auto& entry) {
-    const session::Session& session = *entry.second;
-    if (!session.is_driving() || !session.has_begun()) return false;
-    const std::int32_t rank = session.options().pid;
-    if (rank == pid) return true;
-    const std::vector<pid_t> below = process::DescendantsOf(rank);
-    return std::find(below.begin(), below.end(), pid) != below.end();
-  });
+  std::set<pid_t> ranks;
+  for (const auto& [number, session] : sessions_) {
+    if (session->is_driving() && session->has_begun()) ranks.insert(session->options().pid);
+  }
+  return process::IsWithin(pid, ranks);
 }
 
 // Where the clock of a new process begins in the fixed host model: with the job for ranks and
