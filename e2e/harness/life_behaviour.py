@@ -88,6 +88,27 @@ def a_stopped_rank_ends_a_job_without_a_limit_of_time(world):
     expect(not pathlib.Path(f"/proc/{pid}").exists(), "the stopped rank is left")
 
 
+def guardian_of(pid):
+    while pid > 1:
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
+        if "(eidolon-guard)" in stat:
+            return pid
+        pid = int(stat.rsplit(") ", 1)[1].split()[1])
+    raise AssertionError("no process above the rank is called eidolon-guard")
+
+
+@test
+def a_stopped_guardian_ends_its_job_and_is_killed(world):
+    go = world.folder / "go-guardian"
+    name = world.server.submit(world.job(WAITING.replace("GO", str(go)), ranks=2, measure=100, boundary="{nvtx: step}"))
+    pid = guardian_of(rank_1_of(world, name))
+    stop(pid)
+    go.touch()
+    job = world.server.wait(name, 120)
+    expect_failed(job, "Stuck", "the agent has ended", f"its guardian (pid {pid}, eidolon-guard) is stopped (state T)")
+    expect(not pathlib.Path(f"/proc/{pid}").exists(), "the stopped guardian is left")
+
+
 @test
 def a_rank_that_waits_on_a_socket_for_a_stopped_one_ends_the_job_too(world):
     name = world.server.submit(

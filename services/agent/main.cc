@@ -99,7 +99,7 @@ int main(int argc, char** argv) {
   for (const std::string_view folder : base::Split(folders, ':')) {
     if (!folder.empty()) guard.folders.emplace_back(folder);
   }
-  agent::launch::BecomeGuarded(guard);
+  const agent::launch::Guarded self = agent::launch::BecomeGuarded(guard);
 
   runtime::SignalWaiter signals;
   runtime::MetricsPage page;
@@ -120,3 +120,4 @@ int main(int argc, char** argv) {
   waiter.join();
   return status;
 }
+  agent::launch::ResumeGuardianOfDeadController(self);

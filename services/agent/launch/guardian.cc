@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <optional>
 #include <system_error>
+#include <vector>
 
 #include "services/base/clock.h"
 #include "services/base/log.h"
@@ -71,7 +72,7 @@ int Watch(pid_t agent, pid_t controller, int grace_ms) {
 
 }  // namespace
 
-void BecomeGuarded(const GuardOptions& options) {
+Guarded BecomeGuarded(const GuardOptions& options) {
   const pid_t controller = getppid();
   const pid_t guardian = getpid();
   process::AdoptOrphans();
@@ -82,7 +83,7 @@ void BecomeGuarded(const GuardOptions& options) {
   if (agent < 0) {
     base::Log(base::Level::kWarning, "no_guardian", {{"reason", "the process cannot be forked"}});
     sigprocmask(SIG_SETMASK, &before, nullptr);
-    return;
+    return {};
   }
   if (agent == 0) {
     // Of a group of its own: who ends the guardian and its group at once leaves it to end in order.
@@ -90,7 +91,7 @@ void BecomeGuarded(const GuardOptions& options) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != guardian) _exit(1);
     sigprocmask(SIG_SETMASK, &before, nullptr);
-    return;
+    return {.guardian = guardian, .controller = controller};
   }
   prctl(PR_SET_NAME, "eidolon-guard");
   const int status = Watch(agent, controller, options.grace_ms);
@@ -105,6 +106,12 @@ void BecomeGuarded(const GuardOptions& options) {
     }
   }
   EndAs(status);
+}
+
+void ResumeGuardianOfDeadController(const Guarded& self) {
+  if (self.guardian == 0 || getppid() != self.guardian) return;
+  const std::vector<pid_t> above = process::AncestorsOf(self.guardian);
+  if (above.empty() || above.front() != self.controller) kill(self.guardian, SIGCONT);
 }
 
 }  // namespace eidolon::agent::launch

@@ -148,5 +148,34 @@ TEST_F(GuardianTest, WithoutTheControllerEverythingEndsAndTheFoldersGo) {
   EXPECT_FALSE(fs::exists(run));
 }
 
+TEST_F(GuardianTest, AStoppedGuardianWithoutAControllerGoesOnWhenItsAgentEnds) {
+  const fs::path run = folder_ / "run";
+  fs::create_directories(run);
+  const pid_t controller = fork();
+  if (controller == 0) {
+    const pid_t guarded = fork();
+    if (guarded == 0) {
+      const Guarded self = BecomeGuarded({.folders = {run.string()}});
+      Tell("agent", getpid());
+      Wait([&] { return fs::exists(folder_ / "end"); });
+      ResumeGuardianOfDeadController(self);
+      _exit(0);
+    }
+    Tell("guardian", guarded);
+    while (true) pause();
+  }
+  NumberOf("agent");
+  const pid_t guardian = NumberOf("guardian");
+  kill(guardian, SIGSTOP);
+  ASSERT_TRUE(Wait([&] { return !process::DescribeStopped(guardian).empty(); }));
+  kill(controller, SIGKILL);
+  waitpid(controller, nullptr, 0);
+
+  Tell("end", 1);
+
+  EXPECT_TRUE(Wait([&] { return IsGone(guardian); }));
+  EXPECT_FALSE(fs::exists(run));
+}
+
 }  // namespace
 }  // namespace eidolon::agent::launch

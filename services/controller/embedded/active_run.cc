@@ -22,9 +22,15 @@ constexpr std::uintmax_t kTraceBytesMax = std::uintmax_t{2} << 30;
 
 }  // namespace
 
+job::RunOptions RunOptionsOf(const ActiveRunParts& parts) {
+  job::RunOptions options = job::RunOptionsOf(parts.resolved, parts.peak_flops);
+  options.exit_seconds_max = job::kExitSeconds;
+  return options;
+}
+
 ActiveRun::ActiveRun(ActiveRunParts parts)
     : parts_(std::move(parts)),
-      run_(job::RunOptionsOf(parts_.resolved, parts_.peak_flops), parts_.now_ns),
+      run_(RunOptionsOf(parts_), parts_.now_ns),
       processors_(ReadProcessorTime()) {
   for (std::uint32_t server = 0; server < parts_.resolved.servers; ++server) {
     tokens_.push_back(place::MakeToken(kTokenBytes));

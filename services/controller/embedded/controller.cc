@@ -23,6 +23,8 @@ constexpr std::int64_t kSaveIntervalNs = 1'000'000'000;
 constexpr std::int64_t kExpiryIntervalNs = 1'000'000'000;
 // How often folders of controllers that were killed are looked for.
 constexpr std::int64_t kLeftBehindIntervalNs = 5'000'000'000;
+// How often guardians of agents that do nothing are looked at.
+constexpr std::int64_t kGuardianIntervalNs = 1'000'000'000;
 // A transition that is not stored after this long is explained in the job's status.
 constexpr std::int64_t kShowWaitingNs = 1'000'000'000;
 
@@ -147,6 +149,7 @@ bool Controller::HasUnfinished(std::int64_t now_ns) {
 
 void Controller::StepJob(JobEntry* entry, std::int64_t now_ns, Actions* actions) {
   job::Run& run = entry->active->run();
+  LookAtGuardians(entry, now_ns);
   GiveOrder(entry, run.Step(now_ns), actions);
   if (run.IsOver()) {
     Finish(entry, actions);
@@ -169,6 +172,15 @@ void Controller::StepJob(JobEntry* entry, std::int64_t now_ns, Actions* actions)
   const bool save = now_ns - entry->saved_ns >= kSaveIntervalNs;
   state_.table().Publish(entry, status, save);
   state_.NotifyChanged();
+}
+
+void Controller::LookAtGuardians(JobEntry* entry, std::int64_t now_ns) {
+  if (now_ns - entry->guardians_seen_ns < kGuardianIntervalNs) return;
+  entry->guardians_seen_ns = now_ns;
+  job::Run& run = entry->active->run();
+  for (const std::uint32_t server : run.Suspects()) {
+    run.SetGuardian(server, state_.parts().placement.DescribeStopped(entry->uid, server));
+  }
 }
 
 void Controller::GiveOrder(JobEntry* entry, job::Order order, Actions* actions) {

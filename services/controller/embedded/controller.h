@@ -55,6 +55,7 @@ class Controller {
   bool Decide(Actions* actions);
   void StartNext(Actions* actions);
   void StepJob(JobEntry* entry, std::int64_t now_ns, Actions* actions);
+  void LookAtGuardians(JobEntry* entry, std::int64_t now_ns);
   void GiveOrder(JobEntry* entry, job::Order order, Actions* actions);
   void Finish(JobEntry* entry, Actions* actions);
   void RemoveExpired(std::int64_t now_ns);

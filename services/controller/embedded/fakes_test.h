@@ -81,6 +81,7 @@ class FakePlacement final : public place::Placement {
   base::Result<void> Start(const place::PlacementRequest& request) override;
   void Terminate(std::int64_t job_uid) override;
   void Kill(std::int64_t job_uid) override;
+  std::string DescribeStopped(std::int64_t, std::uint32_t) override { return ""; }
   std::size_t started();
 
  private:

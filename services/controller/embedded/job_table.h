@@ -54,12 +54,13 @@ struct JobEntry {
   bool delete_when_over = false;
   // That tell classes of its ranks apart, as its runs have shown; of a folded job.
   std::vector<folding::Dimension> fold_dimensions;
-  std::string deletion_time;      // RFC 3339; empty: nobody wants it deleted.
-  bool changed = false;           // Status is older than what is known.
-  std::int64_t published_ns = 0;  // Monotonic time of the last rendering.
-  std::int64_t saved_ns = 0;      // And of the last save.
-  std::int64_t settling_ns = 0;   // And when the transition began to be stored.
-  std::string waits_for;          // Why it cannot be, as shown.
+  std::string deletion_time;           // RFC 3339; empty: nobody wants it deleted.
+  bool changed = false;                // Status is older than what is known.
+  std::int64_t published_ns = 0;       // Monotonic time of the last rendering.
+  std::int64_t saved_ns = 0;           // And of the last save.
+  std::int64_t guardians_seen_ns = 0;  // And of the last look at its agents' guardians.
+  std::int64_t settling_ns = 0;        // And when the transition began to be stored.
+  std::string waits_for;               // Why it cannot be, as shown.
 };
 
 struct ClusterEntry {

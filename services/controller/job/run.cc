@@ -21,6 +21,8 @@ constexpr std::int64_t kDisconnectGrace = 2 * kSecond;
 
 // A longer pause of the controller itself says nothing about agents.
 constexpr std::int64_t kLongestStep = kSecond;
+// Agents report twice a second.
+constexpr std::int64_t kSuspect = kSecond;
 constexpr std::size_t kServersShown = 4;
 
 constexpr int kOutsideWeight = -1;
@@ -170,6 +172,24 @@ void Run::SetProgress(std::uint32_t server, AgentProgress progress) {
   agent.silent_ns = 0;
 }
 
+void Run::SetGuardian(std::uint32_t server, std::string stopped) {
+  agents_[server].guardian = std::move(stopped);
+}
+
+std::string Run::GuardianOf(const Agent& agent, std::string_view before) {
+  return agent.guardian.empty() ? "" : StrCat(before, "its guardian ", agent.guardian);
+}
+
+std::vector<std::uint32_t> Run::Suspects() const {
+  std::vector<std::uint32_t> suspects;
+  for (const auto& [server, agent] : agents_) {
+    const bool moves = agent.connected && !agent.outcome && !IsEnding() &&
+                       agent.progress.still_ns + agent.silent_ns < kSuspect;
+    if (!agent.gone && !moves) suspects.push_back(server);
+  }
+  return suspects;
+}
+
 void Run::SetUsage(std::uint32_t server, ServerUsage usage) {
   measurement_.SetUsage(server, std::move(usage));
 }
@@ -239,12 +259,13 @@ void Run::CheckTimes(std::int64_t now_ns) {
     if (agent.gone || agent.outcome) continue;
     if (agent.disconnected_ns && now_ns - *agent.disconnected_ns > kDisconnectGrace) {
       AddFailure({kAgentLostWeight, std::string(reason::kAgentLost),
-                  StrCat("the agent of server ", server, " closed its connection")},
+                  StrCat("the agent of server ", server, " closed its connection",
+                         GuardianOf(agent, "; "))},
                  now_ns);
     } else if (!agent.connected && !agent.disconnected_ns && now_ns - start_ns_ > kConnectLimit) {
       AddFailure({kAgentLostWeight, std::string(reason::kAgentLost),
                   StrCat("the agent of server ", server, " did not connect within ",
-                         kConnectLimit / kSecond, " s")},
+                         kConnectLimit / kSecond, " s", GuardianOf(agent, "; "))},
                  now_ns);
     }
   }
@@ -258,20 +279,19 @@ void Run::CheckTimes(std::int64_t now_ns) {
 
 // One server that moves is enough: the others may be waiting for it. An agent that says nothing
 // (its process is stopped) moves nothing either.
-void Run::CheckStandstill(std::int64_t now_ns) {
-  const std::int64_t step = std::clamp<std::int64_t>(now_ns - last_step_ns_, 0, kLongestStep);
-  last_step_ns_ = now_ns;
+void Run::CheckStandstill(std::int64_t step_ns, std::int64_t now_ns) {
   const auto limit = static_cast<std::int64_t>(options_.still_seconds_max) * kSecond;
   std::vector<std::string> stopped, others;
   bool still = limit > 0 && IsRunning();
   for (auto& [server, agent] : agents_) {
     if (agent.outcome) continue;
-    agent.silent_ns += step;
+    agent.silent_ns += step_ns;
     still = still && agent.progress.still_ns + agent.silent_ns >= limit;
     const bool is_silent = agent.silent_ns >= limit;
     const std::string seen =
         is_silent ? StrCat("its agent has said nothing for ", agent.silent_ns / kSecond, " s")
                   : agent.progress.witness;
+    if (!agent.guardian.empty()) stopped.push_back(Prefix(server) + GuardianOf(agent, ""));
     if (seen.empty()) continue;
     (agent.progress.is_stopped || is_silent ? stopped : others).push_back(Prefix(server) + seen);
   }
@@ -285,17 +305,33 @@ void Run::CheckStandstill(std::int64_t now_ns) {
   Fail(reason::kStuck, message, now_ns);
 }
 
-void Run::CheckExits(std::int64_t now_ns) {
-  for (const auto& [server, agent] : agents_) {
-    if (agent.gone || !agent.exit || now_ns - agent.exit->at_ns <= kDisconnectGrace) continue;
-    Leave(server, agent.exit->how, now_ns);
+void Run::CheckExits(std::int64_t step_ns, std::int64_t now_ns) {
+  const auto limit = static_cast<std::int64_t>(options_.exit_seconds_max) * kSecond;
+  const bool was_killed = given_ == Order::kKill && limit > 0 &&
+                          now_ns - *ending_ns_ > kEndGraceSeconds * kSecond + limit;
+  for (auto& [server, agent] : agents_) {
+    if (agent.gone) continue;
+    if (agent.exit && now_ns - agent.exit->at_ns > kDisconnectGrace) {
+      Leave(server, agent.exit->how, now_ns);
+    } else if (was_killed) {
+      Leave(server, "hangs in the kernel and cannot be killed", now_ns);
+    } else if (agent.outcome && !IsEnding() && limit > 0) {
+      agent.exiting_ns += step_ns;
+      if (agent.exiting_ns <= limit) continue;
+      Fail(reason::kStuck,
+           StrCat(Prefix(server), "the agent has ended, but its process is left after ",
+                  options_.exit_seconds_max, " s", GuardianOf(agent, ": ")),
+           now_ns);
+    }
   }
 }
 
 Order Run::Step(std::int64_t now_ns) {
-  CheckExits(now_ns);
+  const std::int64_t step_ns = std::clamp<std::int64_t>(now_ns - last_step_ns_, 0, kLongestStep);
+  last_step_ns_ = now_ns;
+  CheckExits(step_ns, now_ns);
   if (!IsEnding()) CheckTimes(now_ns);
-  if (!IsEnding()) CheckStandstill(now_ns);
+  if (!IsEnding()) CheckStandstill(step_ns, now_ns);
   if (!IsEnding() || IsOver()) return Order::kNone;
   const std::int64_t ending = now_ns - *ending_ns_;
   Order due = Order::kStop;
@@ -318,8 +354,16 @@ bool Run::IsOver() const {
 
 Verdict Run::Judge() {
   CHECK(IsOver());
-  if (interruption_) return *interruption_;
-  if (!failure_) return JudgeMeasurement();
+  Verdict verdict = interruption_ ? *interruption_ : failure_ ? JudgeFailure() : JudgeMeasurement();
+  for (const auto& [server, agent] : agents_) {
+    if (given_ != Order::kKill || agent.guardian.empty()) continue;
+    if (verdict.message.find(agent.guardian) != std::string::npos) continue;
+    verdict.message += StrCat("; ", Prefix(server), GuardianOf(agent, ""), ", and was killed");
+  }
+  return verdict;
+}
+
+Verdict Run::JudgeFailure() const {
   Verdict verdict = {Phase::kFailed, failure_->reason, failure_->message};
   if (failure_->reason == reason::kOutOfMemory) {
     const std::string use = DescribeOutOfMemory(measurement_.Predict());

@@ -68,6 +68,9 @@ struct RunOptions {
   folding::Fold fold;
   std::uint64_t wall_seconds_max = 0;   // Since the admission; 0: no limit.
   std::uint64_t still_seconds_max = 0;  // Without anything that moves; 0: no limit.
+  // From the end of an agent's work, or from the order to kill it, to the end of its process; 0: no
+  // limit.
+  std::uint64_t exit_seconds_max = 0;
   // The job says where iterations begin; it is not judged by anything else then.
   bool names_boundary = false;
   std::int64_t admitted_before_ns = 0;  // How long before the run the job was admitted.
@@ -81,6 +84,9 @@ RunOptions RunOptionsOf(const ResolvedJob& resolved, double peak_flops_per_gpu);
 inline constexpr std::int64_t kStopGraceSeconds = 15;
 inline constexpr std::int64_t kTerminateGraceSeconds = 5;
 inline constexpr std::int64_t kEndGraceSeconds = kStopGraceSeconds + kTerminateGraceSeconds;
+// How long a local agent's process may outlive its work, or SIGKILL: its guardian takes at most ten
+// seconds to end what the job has left.
+inline constexpr std::uint64_t kExitSeconds = 15;
 
 // What the owner has to tell all agents next, gentlest first.
 enum class Order {
@@ -103,6 +109,8 @@ class Run {
   void Exited(std::uint32_t server, const std::string& how, std::int64_t now_ns);
   void Add(const RankIteration& iteration, std::int64_t now_ns);
   void SetProgress(std::uint32_t server, AgentProgress progress);
+  // `stopped`: "(pid 7, eidolon-guard) is stopped (state T)"; empty while the guardian runs.
+  void SetGuardian(std::uint32_t server, std::string stopped);
   void SetUsage(std::uint32_t server, ServerUsage usage);
   void NoteErrorLine(const std::string& line);
   void SetOutcome(std::uint32_t server, AgentOutcome outcome, std::int64_t now_ns);
@@ -117,6 +125,8 @@ class Run {
   bool IsRunning() const;  // All agents connected and not ending.
   bool IsEnding() const { return ending_ns_.has_value(); }
   bool IsOver() const;  // No agent is left.
+  // Agents that do nothing, or do not exit: their guardians may be stopped.
+  std::vector<std::uint32_t> Suspects() const;
 
   // Requires: IsOver().
   Verdict Judge();
@@ -138,7 +148,9 @@ class Run {
     std::optional<std::int64_t> disconnected_ns;
     std::optional<AgentOutcome> outcome;
     AgentProgress progress;
-    std::int64_t silent_ns = 0;  // Since its last progress.
+    std::int64_t silent_ns = 0;   // Since its last progress.
+    std::int64_t exiting_ns = 0;  // Since its outcome.
+    std::string guardian;         // How it is stopped; empty: it is not.
   };
   struct Failure {
     int weight = 0;  // The smaller, the closer to the cause.
@@ -151,9 +163,11 @@ class Run {
   bool WasEndedByOthers(const AgentOutcome& outcome) const;
   void Leave(std::uint32_t server, const std::string& how, std::int64_t now_ns);
   void CheckTimes(std::int64_t now_ns);
-  void CheckStandstill(std::int64_t now_ns);
-  void CheckExits(std::int64_t now_ns);
+  void CheckStandstill(std::int64_t step_ns, std::int64_t now_ns);
+  void CheckExits(std::int64_t step_ns, std::int64_t now_ns);
   std::string Prefix(std::uint32_t server) const;
+  static std::string GuardianOf(const Agent& agent, std::string_view before);
+  Verdict JudgeFailure() const;
   Verdict JudgeMeasurement();
   std::string WithoutIterations() const;
   std::string Refused() const;

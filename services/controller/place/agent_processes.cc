@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -22,6 +23,7 @@
 #include <thread>
 
 #include "services/base/check.h"
+#include "services/base/clock.h"
 #include "services/base/text.h"
 #include "services/process/descriptors.h"
 #include "services/process/process_tree.h"
@@ -35,6 +37,26 @@ using base::ErrorCode;
 using base::Fail;
 using base::Result;
 using base::StrCat;
+
+// A child that hangs, or that somebody stops, between fork and exec.
+constexpr int kExecLimitMs = 10'000;
+// A killed process that hangs in the kernel is left to it.
+constexpr int kKillLimitMs = 10'000;
+
+std::int64_t EndOf(int limit_ms) {
+  return base::SystemClock().MonotonicNs() + std::int64_t{limit_ms} * 1'000'000;
+}
+
+// Waits for that until the monotonic time.
+bool IsReadable(int file, std::int64_t until_ns) {
+  pollfd waited = {file, POLLIN, 0};
+  while (true) {
+    const std::int64_t left_ns = until_ns - base::SystemClock().MonotonicNs();
+    const int left_ms = static_cast<int>(std::max<std::int64_t>(0, left_ns / 1'000'000));
+    const int ready = poll(&waited, 1, left_ms);
+    if (ready >= 0 || errno != EINTR) return ready > 0;
+  }
+}
 
 std::string DescribeEnd(int status) {
   if (WIFSIGNALED(status)) {
@@ -214,7 +236,14 @@ class AgentProcesses::Watcher {
     const int fork_error = errno;
     close(pipe_fds[1]);
     int error = 0;
-    const bool failed = child > 0 && read(pipe_fds[0], &error, sizeof error) == sizeof error;
+    bool failed = false;
+    if (child > 0 && !IsReadable(pipe_fds[0], EndOf(kExecLimitMs))) {
+      kill(child, SIGKILL);
+      error = ETIMEDOUT;
+      failed = true;
+    } else if (child > 0) {
+      failed = read(pipe_fds[0], &error, sizeof error) == sizeof error;
+    }
     close(pipe_fds[0]);
     if (child < 0 || failed) {
       if (child > 0) waitpid(child, nullptr, 0);
@@ -233,8 +262,9 @@ class AgentProcesses::Watcher {
       const std::lock_guard lock(mutex_);
       if (!stopping_) return false;
       for (const auto& [process, child] : children_) EndWithOffspring(process);
+      const std::int64_t until_ns = EndOf(kKillLimitMs);
       for (const auto& [process, child] : children_) {
-        waitpid(process, nullptr, 0);
+        if (IsReadable(child.pidfd, until_ns)) waitpid(process, nullptr, 0);
         close(child.pidfd);
       }
       children_.clear();

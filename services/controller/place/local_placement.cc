@@ -2,6 +2,8 @@
 
 #include <csignal>
 
+#include "services/process/process_tree.h"
+
 namespace eidolon::controller::place {
 namespace {
 
@@ -80,5 +82,14 @@ void LocalPlacement::Signal(std::int64_t job_uid, int signal) {
 void LocalPlacement::Terminate(std::int64_t job_uid) { Signal(job_uid, SIGTERM); }
 
 void LocalPlacement::Kill(std::int64_t job_uid) { Signal(job_uid, SIGKILL); }
+
+std::string LocalPlacement::DescribeStopped(std::int64_t job_uid, std::uint32_t server) {
+  // With the lock, so that the process is not collected meanwhile and its number given to another.
+  const std::lock_guard lock(mutex_);
+  const auto job = agents_.find(job_uid);
+  if (job == agents_.end() || !job->second.contains(server)) return "";
+  const int process = job->second.at(server);
+  return process > 0 ? process::DescribeStopped(process) : "";
+}
 
 }  // namespace eidolon::controller::place

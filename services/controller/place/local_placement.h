@@ -24,6 +24,7 @@ class LocalPlacement final : public Placement {
   base::Result<void> Start(const PlacementRequest& request) override;
   void Terminate(std::int64_t job_uid) override;
   void Kill(std::int64_t job_uid) override;
+  std::string DescribeStopped(std::int64_t job_uid, std::uint32_t server) override;
 
  private:
   base::Result<void> StartOne(const PlacementRequest& request, const AgentSlot& slot);

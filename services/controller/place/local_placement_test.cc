@@ -91,6 +91,21 @@ TEST_F(LocalPlacementTest, KillsAgentsThatDoNotListen) {
   EXPECT_EQ(ends_.Await(2).at(0), "was killed by signal 9 (Killed)");
 }
 
+TEST_F(LocalPlacementTest, NamesAGuardianThatIsStoppedAndKillsIt) {
+  LocalPlacement placement(Agent("test $EIDOLON_AGENT_TOKEN = token1 && kill -STOP $$; sleep 60"));
+  ASSERT_TRUE(placement.Start(Request()));
+  std::string stopped;
+
+  while (stopped.empty()) stopped = placement.DescribeStopped(1, 1);
+
+  EXPECT_THAT(stopped, ::testing::MatchesRegex("\\(pid [0-9]+, agent\\) is stopped "
+                                               "\\(state T\\)"));
+  EXPECT_EQ(placement.DescribeStopped(1, 0), "");
+  EXPECT_EQ(placement.DescribeStopped(2, 0), "");
+  placement.Kill(1);
+  EXPECT_EQ(ends_.Await(2).at(1), "was killed by signal 9 (Killed)");
+}
+
 TEST_F(LocalPlacementTest, SaysWhichProgramIsMissing) {
   LocalPlacement placement(root_ / "missing");
 

@@ -40,6 +40,9 @@ class Placement {
   virtual void Terminate(std::int64_t job_uid) = 0;
   // Ends them and everything they started, at once.
   virtual void Kill(std::int64_t job_uid) = 0;
+  // How somebody has stopped the guardian of an agent (SIGSTOP, a debugger): "(pid 7,
+  // eidolon-guard) is stopped (state T)". Empty when it is not, or not known. Does not block.
+  virtual std::string DescribeStopped(std::int64_t job_uid, std::uint32_t server) = 0;
 };
 
 }  // namespace eidolon::controller::place
