@@ -1,6 +1,5 @@
 #include "services/cli/replays.h"
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -16,12 +15,9 @@ Replays::~Replays() = default;
 
 base::Result<std::unique_ptr<Replays>> Replays::Start(EmbeddedOptions options) {
   base::SetLogLevel(base::Level::kWarning);
-  std::unique_ptr<Replays> made(new Replays(options.controller.data_directory));
-  if (made->data_.path().empty()) {
-    return base::Fail(base::ErrorCode::kInternal,
-                      "cannot make a folder in " + std::filesystem::temp_directory_path().string() +
-                          "; name one with --data-dir, or set TMPDIR");
-  }
+  auto data = RunData::Make(options.controller.data_directory);
+  if (!data) return std::unexpected(data.error());
+  std::unique_ptr<Replays> made(new Replays(std::move(*data)));
   options.controller.data_directory = made->data_.path();
   if (made->data_.is_temporary()) options.controller.temporary_directory = made->data_.path();
   options.controller.rest_address = "127.0.0.1:0";

@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <utility>
 
 #include "services/base/error.h"
 #include "services/cli/client.h"
@@ -26,7 +27,7 @@ class Replays {
                            const std::string& file) const;
 
  private:
-  explicit Replays(const std::string& data_directory) : data_(data_directory) {}
+  explicit Replays(RunData data) : data_(std::move(data)) {}
 
   RunData data_;
   std::unique_ptr<Embedded> embedded_;

@@ -45,12 +45,9 @@ base::Result<json> Ask(const Globals& globals, const ReportFlags& flags) {
   }
   const auto target = FindTarget(globals);
   if (!target) return std::unexpected(target.error());
-  const RunData data("");
-  if (data.path().empty()) {
-    return base::Fail(base::ErrorCode::kUnavailable,
-                      "cannot make a folder for the recording; set TMPDIR");
-  }
-  const std::string file = data.path() + "/recording";
+  const auto data = RunData::Make("");
+  if (!data) return base::Wrap("no folder for the recording", data.error());
+  const std::string file = data->path() + "/recording";
   const auto fetched = FetchJobFile(
       Client(*target),
       {.name_space = globals.name_space, .job = flags.name, .what = "recording", .file = file});

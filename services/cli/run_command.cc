@@ -141,14 +141,10 @@ int RunOnce(const RunCommandFlags& wanted) {
   }
   const auto document = MakeRunDocument(flags.run, fs::current_path().string());
   if (!document) return PrintFailure(document.error());
-  const RunData data(flags.embedded.controller.data_directory);
-  if (data.path().empty()) {
-    return PrintFailure({base::ErrorCode::kInternal,
-                         "cannot make a folder in " + fs::temp_directory_path().string() +
-                             "; name one with --data-dir, or set TMPDIR"});
-  }
-  flags.embedded.controller.data_directory = data.path();
-  if (data.is_temporary()) flags.embedded.controller.temporary_directory = data.path();
+  const auto data = RunData::Make(flags.embedded.controller.data_directory);
+  if (!data) return PrintFailure(data.error());
+  flags.embedded.controller.data_directory = data->path();
+  if (data->is_temporary()) flags.embedded.controller.temporary_directory = data->path();
   flags.embedded.controller.rest_address = "127.0.0.1:0";
   auto embedded = Embedded::Start(flags.embedded);
   if (!embedded) return PrintFailure(embedded.error());
