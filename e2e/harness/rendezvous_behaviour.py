@@ -219,3 +219,21 @@ def a_folded_job_that_connects_all_of_gloo_when_a_group_is_made_says_so(world):
     expect_failed(job, "RankLost", "the program sets TORCH_GLOO_LAZY_INIT", "mirrored ranks have no Gloo")
     log = world.server.logs(job["metadata"]["name"])
     expect("rank 0 met" in log and "rank 3 met" in log, f"the barriers of groups do not complete: {log[-2000:]}")
+
+
+@test
+def torchrun_with_a_rendezvous_of_its_own_on_each_server_is_refused(world):
+    job = world.run("import torch", servers=2, command=["torchrun", "--standalone", "script.py"])
+    expect_failed(job, "CommandFailed", "torchrun's --standalone makes each of the job's 2 servers", "Leave out")
+
+
+@test
+def a_rendezvous_that_nobody_joins_ends_the_job(world):
+    # The flag is not seen from outside; torchrun asks once a second whether the other server has come.
+    job = world.run(
+        'import os; os.execvp("torchrun", ["torchrun", "--standalone", "script.py"])',
+        servers=2,
+        command=["python", "script.py"],
+        extra="limits: {stillSeconds: 10}\n",
+    )
+    expect_failed(job, "Stuck", "limits.stillSeconds")

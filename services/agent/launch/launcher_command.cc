@@ -59,6 +59,49 @@ std::unexpected<base::Error> NotALauncher(const std::string& program) {
                      program, "': only then can its live ranks be started alone"));
 }
 
+struct Meeting {
+  bool is_standalone = false;
+  std::string backend = "static";
+  std::string endpoint;
+};
+
+Meeting MeetingOf(const LauncherKind& kind, std::span<const std::string> arguments) {
+  Meeting meeting;
+  // What torchrun will refuse is not read on.
+  (void)ReadOptions(kind.syntax, arguments,
+                    [&](std::string_view name, const std::string& value) -> Result<void> {
+                      if (name == "--standalone") meeting.is_standalone = true;
+                      if (name == "--rdzv-backend") meeting.backend = value;
+                      if (name == "--rdzv-endpoint") meeting.endpoint = value;
+                      return {};
+                    });
+  return meeting;
+}
+
+bool IsLoopback(std::string_view endpoint) {
+  const std::string_view host = endpoint.substr(0, endpoint.rfind(':'));
+  return host == "localhost" || host.starts_with("127.") || host == "::1" || host == "[::1]";
+}
+
+bool IsShell(const std::string& program) {
+  const std::string name = NameOf(program);
+  return name == "sh" || name == "bash" || name == "dash" || name == "zsh";
+}
+
+// The words of a script for `sh -c`, without what a shell would make of them.
+std::vector<std::string> ScriptWords(const std::string& script) {
+  std::vector<std::string> words(1);
+  for (const char c : script) {
+    if (std::string_view(" \t\n;&|()\"'").find(c) == std::string_view::npos) {
+      words.back().push_back(c);
+    } else if (!words.back().empty()) {
+      words.emplace_back();
+    }
+  }
+  if (words.back().empty()) words.pop_back();
+  return words;
+}
+
 // A program that a launcher of processes starts may be a launcher itself: srun torchrun train.py.
 Result<LauncherCommand> ReadInner(LauncherCommand outer) {
   const auto inner = FindLauncher(outer.program);
@@ -97,6 +140,46 @@ Result<LauncherCommand> ReadLauncher(const std::vector<std::string>& command) {
     read.wrapper = WrapperOf(words.first(found->arguments), arguments.first(*begin));
   }
   return read;
+}
+
+Result<void> CheckServersMeet(const std::vector<std::string>& command, std::uint32_t servers) {
+  if (servers < 2 || command.empty()) return {};
+  // "-c", "-ec".
+  const auto flag_of_script = std::ranges::find_if(command, [](const std::string& word) {
+    return word.starts_with('-') && !word.starts_with("--") && word.ends_with('c');
+  });
+  if (IsShell(command[0]) && command.end() - flag_of_script > 1) {
+    std::vector<std::string> words = ScriptWords(flag_of_script[1]);
+    while (!words.empty() && !FindLauncher(words)) words.erase(words.begin());
+    return CheckServersMeet(words, servers);
+  }
+  const std::span<const std::string> words(command);
+  const auto found = FindLauncher(words);
+  if (!found) return {};
+  const auto arguments = words.subspan(found->arguments);
+  if (found->kind->starts_programs) {
+    const auto begin =
+        ReadOptions(found->kind->syntax, arguments,
+                    [](std::string_view, const std::string&) -> Result<void> { return {}; });
+    if (!begin) return {};
+    const auto program = arguments.subspan(*begin);
+    return CheckServersMeet({program.begin(), program.end()}, servers);
+  }
+  if (found->kind->syntax.program != "torchrun") return {};
+  const Meeting meeting = MeetingOf(*found->kind, arguments);
+  std::string flag;
+  if (meeting.is_standalone) {
+    flag = "--standalone";
+  } else if (meeting.backend == "c10d" && IsLoopback(meeting.endpoint)) {
+    flag = StrCat("--rdzv-endpoint=", meeting.endpoint);
+  }
+  if (flag.empty()) return {};
+  return Fail(ErrorCode::kInvalidArgument,
+              StrCat("torchrun's ", flag, " makes each of the job's ", servers,
+                     " servers a rendezvous of its own, where the others never come. Leave out ",
+                     meeting.is_standalone ? flag : "--rdzv-backend and --rdzv-endpoint",
+                     ": the environment tells torchrun where the servers meet; or run on one "
+                     "server (servers: 1)"));
 }
 
 Result<std::vector<std::string>> RankCommand(const LauncherCommand& read,

@@ -147,5 +147,50 @@ TEST(LauncherCommandTest, RefusesWhatItCannotStartAlone) {
   EXPECT_FALSE(RankCommand(Read({"torchrun", "a.py"}), path).has_value());
 }
 
+// Of a job of two servers.
+std::string CannotMeet(const std::vector<std::string>& command) {
+  const auto meet = CheckServersMeet(command, 2);
+  return meet ? "" : meet.error().message;
+}
+
+TEST(ServersMeetTest, StandaloneIsForOneServer) {
+  const std::vector<std::string> command = {"torchrun", "--standalone", "train.py"};
+
+  EXPECT_EQ(CannotMeet(command),
+            "torchrun's --standalone makes each of the job's 2 servers a rendezvous of its own, "
+            "where the others never come. Leave out --standalone: the environment tells torchrun "
+            "where the servers meet; or run on one server (servers: 1)");
+  EXPECT_TRUE(CheckServersMeet(command, 1));
+}
+
+TEST(ServersMeetTest, AnEndpointOnLoopbackIsAnotherMachineOnEachServer) {
+  const std::string localhost =
+      CannotMeet({"python3", "-m", "torch.distributed.run", "--rdzv_backend=c10d",
+                  "--rdzv_endpoint", "localhost:29400", "train.py"});
+
+  EXPECT_THAT(localhost, HasSubstr("--rdzv-endpoint=localhost:29400 makes each"));
+  EXPECT_THAT(localhost, HasSubstr("Leave out --rdzv-backend and --rdzv-endpoint:"));
+  EXPECT_NE(CannotMeet({"torchrun", "--rdzv-backend", "c10d", "--rdzv-endpoint=[::1]:0", "a.py"}),
+            "");
+  EXPECT_EQ(CannotMeet({"torchrun", "--rdzv-backend", "c10d", "--rdzv-endpoint=head:294", "a.py"}),
+            "");
+  EXPECT_EQ(CannotMeet({"torchrun", "--rdzv-endpoint=localhost:29400", "a.py"}), "");
+}
+
+TEST(ServersMeetTest, LaunchersBelowOthersAndInScriptsAreRead) {
+  EXPECT_NE(CannotMeet({"srun", "-N", "2", "torchrun", "--standalone", "a.py"}), "");
+  EXPECT_NE(CannotMeet({"bash", "-ec", "cd /job && exec torchrun --standalone a.py"}), "");
+  EXPECT_NE(CannotMeet({"/bin/sh", "-c", "(python -m torch.distributed.run --standalone a.py)"}),
+            "");
+}
+
+TEST(ServersMeetTest, WhatIsTheProgramsOwnIsNotTheLaunchers) {
+  EXPECT_EQ(CannotMeet({"torchrun", "train.py", "--standalone"}), "");
+  EXPECT_EQ(CannotMeet({"python3", "train.py", "torchrun", "--standalone"}), "");
+  EXPECT_EQ(CannotMeet({"torchrun", "--unknown", "train.py"}), "");
+  EXPECT_EQ(CannotMeet({"bash", "-c", "echo torchrun"}), "");
+  EXPECT_EQ(CannotMeet({"bash", "-c"}), "");
+}
+
 }  // namespace
 }  // namespace eidolon::agent::launch

@@ -71,6 +71,31 @@ TEST_F(AgentNapsTest, WhereNoRankHasBegunNoVirtualTimeRuns) {
   EXPECT_FALSE(sleeper.Passed());
 }
 
+// As torchrun does that waits for servers which never come.
+TEST_F(AgentNapsTest, WhoPollsOutsideOfVirtualTimeMovesNothing) {
+  constexpr std::uint64_t kStillMs = 2'500;
+  StartAndWaitForCommand();
+  const auto still_ms = [this] {
+    std::uint64_t longest = 0;
+    for (const auto& report : controller_->reports()) {
+      if (report.has_progress()) {
+        longest = std::max(longest, report.progress().still_milliseconds());
+      }
+    }
+    return longest;
+  };
+
+  const std::int64_t until_ns = clock_.MonotonicNs() + std::int64_t{kLongMs} * 1'000'000;
+  while (still_ms() < kStillMs && clock_.MonotonicNs() < until_ns) {
+    const Sleeper poller(directory_, 0, kSecondPs);
+    ASSERT_TRUE(poller.IsAnswered(kLongMs));
+    EXPECT_FALSE(poller.Passed());
+    poll(nullptr, 0, kShortMs);
+  }
+
+  EXPECT_GE(still_ms(), kStillMs);
+}
+
 TEST_F(AgentNapsTest, ANapPassesWhenARanksClockHas) {
   StartAndWaitForCommand();
   FakeRank rank(directory_, {.rank = 0});

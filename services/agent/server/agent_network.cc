@@ -47,15 +47,15 @@ void Agent::OnHello(int connection, const wire::Hello& hello) {
   // The hang-up that follows closes the connection.
 }
 
-void Agent::OnNap(int connection, const wire::Nap& nap) {
-  active_ = true;  // Others may tell of an earlier moment: they get as much time as after a record.
-  new_naps_[connection] = nap;
-}
+void Agent::OnNap(int connection, const wire::Nap& nap) { new_naps_[connection] = nap; }
 
 void Agent::SettleNaps(base::SimTime latest) {
   for (const auto& [connection, nap] : std::exchange(new_naps_, {})) {
     const bool known =
         processes_->MayNap(nap.pid) && naps_.Begin(connection, nap, latest, clock_->MonotonicNs());
+    // Others may tell of an earlier moment: they get as much time as after a record. A sleep
+    // outside of virtual time moves nothing: launchers poll so for what never comes.
+    active_ = active_ || known;
     if (!known) ring::SendNapEnd(connection, false);
   }
   for (const int connection : naps_.TakeReached(latest)) ring::SendNapEnd(connection, true);
@@ -63,10 +63,9 @@ void Agent::SettleNaps(base::SimTime latest) {
 
 void Agent::OnHangUp(int connection) {
   ProcessListener::CloseConnection(connection);
-  active_ = true;
-  naps_.End(connection);
-  new_naps_.erase(connection);
+  const bool was_napping = naps_.End(connection) || new_naps_.erase(connection) > 0;
   const auto process = processes_->Disconnect(connection);
+  active_ = active_ || was_napping || process.has_value();
   if (!process.has_value()) return;
   leaving_.push_back(*process);
   SettleLeaving();

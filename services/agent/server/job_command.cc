@@ -136,10 +136,11 @@ base::Result<std::unique_ptr<launch::Command>> StartCommand(const JobParts& job,
       .command = {assignment.command().begin(), assignment.command().end()},
       .environment = std::move(environment),
       .working_directory = assignment.working_directory()};
-  if (job.fold.is_folded()) {
-    if (auto folded = StartLiveRanks(job, *shim, &options); !folded) {
-      return std::unexpected(folded.error());
-    }
+  if (!job.fold.is_folded()) {
+    auto meet = launch::CheckServersMeet(options.command, assignment.servers());
+    if (!meet) return std::unexpected(meet.error());
+  } else if (auto folded = StartLiveRanks(job, *shim, &options); !folded) {
+    return std::unexpected(folded.error());
   }
   return launch::Command::Start(options, observer);
 }
