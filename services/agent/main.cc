@@ -5,8 +5,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -18,11 +16,16 @@
 #include "services/agent/server/metrics.h"
 #include "services/base/clock.h"
 #include "services/base/log.h"
+#include "services/base/regular_file.h"
 #include "services/base/text.h"
 #include "services/runtime/metrics_page.h"
 #include "services/runtime/signal_waiter.h"
+#include "services/runtime/threads.h"
 
 namespace {
+
+// Of clients of three services, and readers of the job's lines.
+constexpr int kThreads = 16;
 
 // "<folder of this program>/../lib": so it is in the build tree and in an installation.
 std::string LibrariesBesideProgram() {
@@ -41,8 +44,7 @@ std::string TakeVariable(const char* name) {
 
 // A secret that Kubernetes keeps in a file.
 std::string ReadSecret(const std::string& path) {
-  std::ifstream file(path);
-  std::string secret((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  std::string secret = eidolon::base::ReadRegularFile(path).value_or("");
   while (secret.ends_with('\n')) secret.pop_back();
   return secret;
 }
@@ -102,6 +104,10 @@ int main(int argc, char** argv) {
   const agent::launch::Guarded self = agent::launch::BecomeGuarded(guard);
 
   runtime::SignalWaiter signals;
+  if (const auto threads = runtime::CheckThreads(kThreads); !threads.has_value()) {
+    base::Log(base::Level::kError, "no_threads", {{"reason", threads.error().message}});
+    return 1;
+  }
   runtime::MetricsPage page;
   agent::server::Metrics metrics(page.registry());
   if (!metrics_address.empty()) {
@@ -118,6 +124,6 @@ int main(int argc, char** argv) {
   const int status = agent.Run();
   signals.Stop();
   waiter.join();
+  agent::launch::ResumeGuardianOfDeadController(self);
   return status;
 }
-  agent::launch::ResumeGuardianOfDeadController(self);

@@ -6,11 +6,15 @@
 #include "services/network/serving/network_service.h"
 #include "services/runtime/grpc_server.h"
 #include "services/runtime/metrics_page.h"
+#include "services/runtime/threads.h"
 #include "services/timing/timing_service.h"
 
 namespace eidolon::cli {
 
 using base::Result;
+
+// What the services have on a machine of some dozen processors, before they serve anybody.
+constexpr int kThreads = 64;
 
 // In the order of construction; destroyed in reverse.
 struct Embedded::Parts {
@@ -22,6 +26,7 @@ struct Embedded::Parts {
   std::unique_ptr<controller::embedded::ControllerHost> controller;
 
   Result<void> Start(EmbeddedOptions options) {
+    if (auto threads = runtime::CheckThreads(kThreads); !threads) return threads;
     // Others on this machine reach loopback too.
     options.controller.token_issuer = runtime::TokenIssuer::Generate();
     auto gate = runtime::TokenGate::Make(options.controller.token_issuer->public_key(), clock);

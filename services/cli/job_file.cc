@@ -3,7 +3,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include "services/base/text.h"
 #include "services/cli/follow.h"
@@ -16,6 +18,13 @@ using base::StrCat;
 
 base::Result<void> CheckJobFile(const std::string& what, const std::string& file) {
   if (file == "-") return {};
+  // Opening a pipe waits for a reader.
+  std::error_code unknown;
+  if (std::filesystem::is_fifo(file, unknown)) {
+    return Fail(ErrorCode::kInvalidArgument,
+                StrCat("cannot write the ", what, " to ", file,
+                       ": it is a pipe; name a file, or '-' for standard output"));
+  }
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> out(std::fopen(file.c_str(), "ab"),
                                                             &std::fclose);
   if (out != nullptr) return {};

@@ -1,6 +1,9 @@
 // eidolon: the command.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <string>
 
 #include "services/cli/commands.h"
 #include "services/cli/net/command.h"
@@ -8,6 +11,25 @@
 #include "services/cli/values/command.h"
 #include "services/controller/embedded/controller_host.h"
 #include "services/controller/rest/embedded.h"
+
+namespace {
+
+// What the standard library throws where the machine refuses something: a failure like others.
+int Run(const eidolon::cli::Action& action) {
+  using eidolon::base::ErrorCode;
+  try {
+    return action();
+  } catch (const std::filesystem::filesystem_error& error) {
+    return eidolon::cli::PrintFailure(
+        {ErrorCode::kFailedPrecondition,
+         std::string(error.what()) + "; the current folder may have been removed"});
+  } catch (const std::exception& error) {
+    return eidolon::cli::PrintFailure(
+        {ErrorCode::kInternal, std::string("the machine refuses: ") + error.what()});
+  }
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app(
@@ -70,5 +92,5 @@ int main(int argc, char** argv) {
     }
     return app.exit(error) == 0 ? 0 : 2;
   }
-  return action ? action() : 2;
+  return action ? Run(action) : 2;
 }

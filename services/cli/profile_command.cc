@@ -2,9 +2,9 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <fstream>
-#include <sstream>
 #include <utility>
 
+#include "services/base/regular_file.h"
 #include "services/base/text.h"
 #include "services/cli/commands.h"
 #include "services/controller/embedded/controller_host.h"
@@ -34,16 +34,6 @@ struct ProfileFlags {
   std::vector<std::string> files;
 };
 
-Result<std::string> ReadText(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  if (!in) {
-    return base::Fail(base::ErrorCode::kNotFound, base::StrCat("cannot read '", path, "'"));
-  }
-  return text.str();
-}
-
 // To a file by renaming, so that nobody sees half of it; to the terminal when `path` is empty.
 Result<void> WriteText(const std::string& path, const std::string& text) {
   if (path.empty()) {
@@ -66,7 +56,7 @@ int Done(const Result<void>& result) { return result ? 0 : PrintFailure(result.e
 Result<std::vector<timing::fit::Accuracy>> Check(const ProfileFlags& flags) {
   const auto catalog = timing::gpu_model::GpuCatalog::Load("");
   if (!catalog) return std::unexpected(catalog.error());
-  const auto csv = ReadText(flags.tables + "/neusight_fp32.csv");
+  const auto csv = base::ReadRegularFile(flags.tables + "/neusight_fp32.csv");
   if (!csv) return std::unexpected(csv.error());
   auto rows = timing::fit::GemmHalves(flags.steps);
   const auto append = [&rows](const std::vector<timing::fit::Accuracy>& more) {
@@ -77,7 +67,7 @@ Result<std::vector<timing::fit::Accuracy>> Check(const ProfileFlags& flags) {
   const auto families = timing::fit::NeusightFamilies(*catalog, *csv);
   if (!families) return std::unexpected(families.error());
   append(*families);
-  const auto long_csv = ReadText(flags.tables + "/long_runs.csv");
+  const auto long_csv = base::ReadRegularFile(flags.tables + "/long_runs.csv");
   if (!long_csv) return std::unexpected(long_csv.error());
   const auto long_runs = timing::fit::LongRuns(*catalog, *long_csv);
   if (!long_runs) return std::unexpected(long_runs.error());
@@ -88,7 +78,7 @@ Result<std::vector<timing::fit::Accuracy>> Check(const ProfileFlags& flags) {
 // Errors on the rows of a file, of GEMMs or of other kernels by its first line.
 Result<std::string> CheckRows(const timing::gpu_model::GpuCatalog& catalog,
                               const std::string& path) {
-  const auto csv = ReadText(path);
+  const auto csv = base::ReadRegularFile(path);
   if (!csv) return std::unexpected(csv.error());
   if (csv->starts_with("gpu,kernel,")) {
     const auto errors = timing::fit::KernelsOfFile(catalog, *csv);
@@ -135,7 +125,7 @@ int Fit(const ProfileFlags& flags) {
 }
 
 Result<Profile> ReadProfile(const std::string& path) {
-  const auto text = ReadText(path);
+  const auto text = base::ReadRegularFile(path);
   if (!text) return std::unexpected(text.error());
   auto profile = timing::profile::ParseProfile(*text);
   if (!profile) return base::Wrap(path, profile.error());

@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -31,7 +30,6 @@ namespace {
 
 using base::Result;
 using nlohmann::json;
-namespace fs = std::filesystem;
 
 constexpr int kSignalPollMs = 50;
 constexpr int kCountMax = 1'000'000'000;  // Of flags: the controller has limits of its own.
@@ -139,7 +137,9 @@ int RunOnce(const RunCommandFlags& wanted) {
     const auto may = CheckJobFile("recording", flags.recording);
     if (!may) return PrintFailure(may.error());
   }
-  const auto document = MakeRunDocument(flags.run, fs::current_path().string());
+  const auto folder = CurrentFolder();
+  if (!folder) return PrintFailure(folder.error());
+  const auto document = MakeRunDocument(flags.run, *folder);
   if (!document) return PrintFailure(document.error());
   const auto data = RunData::Make(flags.embedded.controller.data_directory);
   if (!data) return PrintFailure(data.error());

@@ -1,13 +1,12 @@
 #include "services/cli/run_document.h"
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <system_error>
 
+#include "services/base/regular_file.h"
 #include "services/base/text.h"
 #include "services/controller/job/document.h"
 #include "services/controller/job/metadata.h"
@@ -18,7 +17,6 @@ namespace {
 using base::ErrorCode;
 using base::Fail;
 using base::Result;
-using base::StrCat;
 using nlohmann::json;
 
 constexpr char kDefaultGpu[] = "H100-SXM5-80GB";
@@ -50,18 +48,27 @@ void AnchorCodeDirectory(json* document, const std::string& folder) {
       (std::filesystem::absolute(folder.empty() ? "." : folder) / path).lexically_normal().string();
 }
 
+Result<std::string> CurrentFolder() {
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::current_path(error);
+  if (!error) return folder.string();
+  return Fail(ErrorCode::kFailedPrecondition,
+              "the current folder cannot be used: " + error.message() +
+                  "; it may have been removed: change into one that exists");
+}
+
 Result<std::string> ReadFile(const std::string& path) {
-  std::stringstream text;
   if (path == "-") {
+    std::stringstream text;
     text << std::cin.rdbuf();
     return text.str();
   }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    return Fail(ErrorCode::kNotFound, StrCat("cannot read ", path, ": ", std::strerror(errno)));
+  auto text = base::ReadRegularFile(path);
+  if (!text && text.error().code == ErrorCode::kInvalidArgument) {
+    return Fail(text.error().code,
+                text.error().message + "; save it to one, or give '-' to read standard input");
   }
-  text << file.rdbuf();
-  return text.str();
+  return text;
 }
 
 Result<json> ReadClusterFile(const std::string& path) {

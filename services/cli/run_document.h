@@ -52,6 +52,9 @@ base::Result<nlohmann::json> ReadClusterFile(const std::string& path);
 // lies, and the controller runs somewhere else.
 void AnchorCodeDirectory(nlohmann::json* document, const std::string& folder);
 
+// Where this command was started, whose folder may have been removed since.
+base::Result<std::string> CurrentFolder();
+
 // The text of a file; "-" is standard input.
 base::Result<std::string> ReadFile(const std::string& path);
 

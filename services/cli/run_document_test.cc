@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -105,6 +107,37 @@ TEST(RunDocumentTest, ARelativeCodeDirectoryIsMeantFromTheDocument) {
   AnchorCodeDirectory(&here, "");
   const std::string found = here["spec"]["code"]["directory"];
   EXPECT_EQ(found, std::filesystem::current_path().string() + "/");
+}
+
+TEST(RunDocumentTest, ACurrentFolderThatWasRemovedIsNoReasonToAbort) {
+  const std::filesystem::path before = std::filesystem::current_path();
+  char path[] = "/tmp/eidolon-gone-XXXXXX";
+  ASSERT_NE(mkdtemp(path), nullptr);
+  std::filesystem::current_path(path);
+  std::filesystem::remove(path);
+
+  const auto folder = CurrentFolder();
+
+  std::filesystem::current_path(before);
+  ASSERT_FALSE(folder);
+  EXPECT_THAT(folder.error().message, ::testing::HasSubstr("No such file or directory"));
+  EXPECT_THAT(folder.error().message, ::testing::HasSubstr("change into one that exists"));
+}
+
+TEST(RunDocumentTest, APipeIsRefusedInsteadOfWaitedFor) {
+  char folder[] = "/tmp/eidolon-pipe-XXXXXX";
+  ASSERT_NE(mkdtemp(folder), nullptr);
+  const std::string path = std::string(folder) + "/job.yaml";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+
+  const auto text = ReadFile(path);
+
+  std::filesystem::remove_all(folder);
+  ASSERT_FALSE(text);
+  EXPECT_EQ(text.error().message,
+            "cannot read " + path +
+                ": it is a pipe, not a regular file; save it to one, or give '-' to read standard "
+                "input");
 }
 
 TEST(RunDocumentTest, OtherDocumentsStayAsTheyAre) {

@@ -10,8 +10,10 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <system_error>
 
+#include "services/base/regular_file.h"
 #include "services/base/text.h"
 #include "services/cli/commands.h"
 #include "services/cli/follow_sweep.h"
@@ -60,7 +62,7 @@ struct SweepFlags {
 class SweepLog {
  public:
   explicit SweepLog(std::string path) : path_(std::move(path)) {
-    std::ifstream in(path_);
+    std::istringstream in(base::ReadRegularFile(path_).value_or(""));
     std::string line;
     while (std::getline(in, line)) {
       json row = json::parse(line, nullptr, /*allow_exceptions=*/false);

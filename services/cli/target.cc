@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
-#include <sstream>
+
+#include "services/base/regular_file.h"
 
 namespace eidolon::cli {
 namespace {
@@ -35,19 +35,20 @@ bool Answers(const std::string& path) {
   return answers;
 }
 
-std::string FirstLine(const std::string& path) {
-  std::string line;
-  std::ifstream file(path);
-  std::getline(file, line);
-  return line;
+// Empty where there is none.
+Result<std::string> FirstLine(const std::string& path) {
+  auto text = base::ReadRegularFile(path);
+  if (text) text->resize(std::min(text->size(), text->find('\n')));
+  return text;
 }
 
 Result<std::string> FindToken(const Globals& globals) {
   if (!globals.token_file.empty()) {
-    const std::string token = FirstLine(globals.token_file);
-    if (!token.empty()) return token;
+    auto token = FirstLine(globals.token_file);
+    if (!token) return base::Wrap("--token-file", token.error());
+    if (!token->empty()) return token;
     return base::Fail(ErrorCode::kInvalidArgument,
-                      "--token-file " + globals.token_file + " cannot be read, or is empty");
+                      "--token-file " + globals.token_file + " is empty");
   }
   const char* token = std::getenv("EIDOLON_TOKEN");
   return token == nullptr ? std::string() : std::string(token);
@@ -60,7 +61,7 @@ Result<Target> FindTarget(const Globals& globals) {
   if (!token) return std::unexpected(token.error());
   const std::string& server = globals.server;
   const std::string socket = globals.data_directory + "/eidolon.sock";
-  const std::string own = "http://" + FirstLine(globals.data_directory + "/address");
+  const std::string own = "http://" + FirstLine(globals.data_directory + "/address").value_or("");
   const bool same = server.empty() || server == own || "http://" + server == own;
   if (same && Answers(socket)) return Target{own, socket, *token};
   return Target{server.empty() ? kUsualServer : server, "", *token};

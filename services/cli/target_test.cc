@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -80,6 +81,17 @@ TEST_F(TargetTest, ATokenGoesOnlyWhereItsUserSays) {
   EXPECT_EQ(Find("http://127.0.0.1:9999")->token, "");
   EXPECT_EQ(Find("http://127.0.0.1:9999", folder_ / "token")->token, "secret");
   EXPECT_FALSE(Find("http://127.0.0.1:9999", folder_ / "none"));
+}
+
+TEST_F(TargetTest, APipeAsTokenFileIsRefusedInsteadOfWaitedFor) {
+  const std::string path = folder_ / "pipe";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+
+  const auto target = Find("http://127.0.0.1:9999", path);
+
+  ASSERT_FALSE(target);
+  EXPECT_EQ(target.error().message,
+            "--token-file: cannot read " + path + ": it is a pipe, not a regular file");
 }
 
 }  // namespace

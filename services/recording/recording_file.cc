@@ -1,13 +1,11 @@
 #include "services/recording/recording_file.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -15,6 +13,7 @@
 #include <system_error>
 #include <utility>
 
+#include "services/base/regular_file.h"
 #include "services/base/text.h"
 #include "services/ring/server_page.h"
 
@@ -46,13 +45,12 @@ base::Result<RecordingFile> RecordingFile::Open(const std::string& path) {
   const auto fail = [&path](ErrorCode code, const std::string& why) {
     return Fail(code, StrCat(path, ": ", why));
   };
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return fail(ErrorCode::kNotFound, std::strerror(errno));
+  const auto file = base::OpenRegularFile(path);
+  if (!file) return std::unexpected(file.error());
   struct stat status {};
-  const bool is_file = fstat(file, &status) == 0 && S_ISREG(status.st_mode);
-  const auto size = static_cast<std::size_t>(is_file ? status.st_size : 0);
-  void* mapped = size == 0 ? MAP_FAILED : mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
-  close(file);
+  const auto size = static_cast<std::size_t>(fstat(*file, &status) == 0 ? status.st_size : 0);
+  void* mapped = size == 0 ? MAP_FAILED : mmap(nullptr, size, PROT_READ, MAP_PRIVATE, *file, 0);
+  close(*file);
   if (mapped == MAP_FAILED) return fail(ErrorCode::kCorrupt, "this is not a recording of Eidolon");
   RecordingFile recording;
   recording.storage_ =
@@ -105,6 +103,20 @@ base::Result<void> RecordingFile::Sort(const std::vector<Block>& blocks) {
       return Fail(ErrorCode::kCorrupt,
                   StrCat("the recording is damaged: it has rank ", header.rank, " twice"));
     }
+  }
+  return {};
+}
+
+base::Result<void> RecordingFile::CheckRanks(std::size_t ranks, std::size_t world) const {
+  if (ranks_.size() != ranks) {
+    return Fail(ErrorCode::kInvalidArgument,
+                StrCat("the recording has ", ranks_.size(), " ranks and the job has ", ranks,
+                       "; what a job of another size does, a recording cannot tell"));
+  }
+  if (!ranks_.empty() && static_cast<std::size_t>(ranks_.back().header.rank) >= world) {
+    return Fail(ErrorCode::kInvalidArgument,
+                StrCat("the recording has a rank ", ranks_.back().header.rank,
+                       ", and the ranks of the job end at ", world - 1));
   }
   return {};
 }

@@ -34,6 +34,9 @@ class RecordingFile {
   // In the order of their ranks, each once.
   const std::vector<RecordedRank>& ranks() const { return ranks_; }
   std::uint64_t bytes() const { return bytes_; }
+  // Fails unless the ranks are those of a job that runs `ranks` of its `world`. What other ranks
+  // would do is not known.
+  base::Result<void> CheckRanks(std::size_t ranks, std::size_t world) const;
 
  private:
   RecordingFile() = default;

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstring>
 #include <filesystem>
@@ -139,6 +140,26 @@ TEST_F(RecordingTest, RefusesARankThatOccursTwice) {
   const auto file = RecordingFile::Read(std::as_bytes(std::span(twice)));
   ASSERT_FALSE(file);
   EXPECT_THAT(file.error().message, HasSubstr("rank 3 twice"));
+}
+
+TEST_F(RecordingTest, AnswersForAJobOfItsOwnRanksOnly) {
+  const auto file = RecordingFile::Open(File());
+  ASSERT_TRUE(file) << file.error().message;
+
+  EXPECT_TRUE(file->CheckRanks(2, 2));
+  EXPECT_THAT(file->CheckRanks(4096, 4096).error().message,
+              HasSubstr("the recording has 2 ranks and the job has 4096; what a job of another"));
+  EXPECT_THAT(file->CheckRanks(2, 1).error().message, HasSubstr("a rank 1, and the ranks"));
+}
+
+TEST_F(RecordingTest, APipeIsRefusedInsteadOfWaitedFor) {
+  const std::string path = folder_ + "/pipe";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+
+  const auto file = RecordingFile::Open(path);
+
+  ASSERT_FALSE(file);
+  EXPECT_THAT(file.error().message, HasSubstr("it is a pipe, not a regular file"));
 }
 
 TEST_F(RecordingTest, SaysWhenARankDoesNotFit) {

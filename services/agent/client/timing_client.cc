@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <fstream>
-#include <iterator>
 #include <mutex>
 #include <utility>
 
@@ -14,6 +12,7 @@
 #include "services/agent/client/rpc_worker.h"
 #include "services/base/hex.h"
 #include "services/base/log.h"
+#include "services/base/regular_file.h"
 #include "services/base/text.h"
 #include "services/ring/replay.h"
 #include "services/runtime/grpc_status.h"
@@ -93,9 +92,8 @@ struct TimingClient::Link {
 
   // As services/ring/replay.h describes it; empty when it is not there.
   std::string ReadModule(const std::string& hash) const {
-    std::ifstream file(base::StrCat(module_folder, "/", base::Hex(hash), ".code"),
-                       std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
+    const std::string path = base::StrCat(module_folder, "/", base::Hex(hash), ".code");
+    return base::ReadRegularFile(path).value_or("");
   }
 };
 

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <system_error>
 #include <utility>
 
+#include "services/base/regular_file.h"
 #include "services/base/text.h"
 
 namespace eidolon::agent::job {
@@ -25,18 +28,13 @@ constexpr double kWholeShare = 1e9;
 constexpr double kShareMax = 4e9;
 
 Result<std::string> ReadWhole(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return Fail(ErrorCode::kNotFound, StrCat("the file ", path, " cannot be read"));
-  std::string text;
-  std::vector<char> part(1 << 16);
-  while (file.read(part.data(), static_cast<std::streamsize>(part.size())) || file.gcount() > 0) {
-    text.append(part.data(), static_cast<std::size_t>(file.gcount()));
-    if (text.size() > kFileBytesMax) {
-      return Fail(ErrorCode::kInvalidArgument,
-                  StrCat("the file ", path, " is larger than ", kFileBytesMax, " bytes"));
-    }
+  std::error_code unknown;
+  const std::uintmax_t size = std::filesystem::file_size(path, unknown);
+  if (!unknown && size > kFileBytesMax) {
+    return Fail(ErrorCode::kInvalidArgument,
+                StrCat("the file ", path, " is larger than ", kFileBytesMax, " bytes"));
   }
-  return text;
+  return base::ReadRegularFile(path);
 }
 
 Result<void> AddShares(const v1::ExpertRouting& in, const std::string& folder,

@@ -27,12 +27,11 @@ namespace {
 
 // A recording holds one world: what other ranks would do nobody knows.
 base::Result<void> CheckSize(const JobParts& job, const kept::RecordingFile& file) {
-  std::size_t expected = std::size_t{job.assignment.servers()} * job.assignment.ranks_per_server();
+  const std::size_t world =
+      std::size_t{job.assignment.servers()} * job.assignment.ranks_per_server();
+  std::size_t expected = world;
   if (job.fold.is_folded()) expected = job.fold.live().size();
-  if (file.ranks().size() == expected) return {};
-  return Fail(ErrorCode::kInvalidArgument,
-              StrCat("the recording has ", file.ranks().size(), " ranks and the job has ", expected,
-                     "; what a job of another size does, a recording cannot tell"));
+  return file.CheckRanks(expected, world);
 }
 
 // What the host's work of each rank takes, in thousandths of what it took.

@@ -5,9 +5,9 @@
 #include <fstream>
 #include <memory>
 #include <optional>
-#include <sstream>
 #include <string>
 
+#include "services/base/regular_file.h"
 #include "services/base/text.h"
 #include "services/cli/net/bench_table.h"
 #include "services/cli/net/collective_table.h"
@@ -42,11 +42,7 @@ struct ValidateOptions {
 
 base::Result<std::string> ReadLogs(const std::string& path) {
   if (path.empty()) return validation::PublishedLogs();
-  std::ifstream file(path);
-  if (!file) return base::Fail(base::ErrorCode::kNotFound, base::StrCat("cannot open ", path));
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
+  return base::ReadRegularFile(path);
 }
 
 int Validate(const ValidateOptions& options) {

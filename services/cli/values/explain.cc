@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <span>
 #include <vector>
 
+#include "services/base/regular_file.h"
 #include "services/base/text.h"
 #include "services/cubin/cubin.h"
 #include "services/cubin/fat_binary.h"
@@ -114,12 +113,9 @@ void SearchContainers(std::span<const std::byte> file, const ExplainOptions& opt
 }  // namespace
 
 base::Result<std::string> Explain(const ExplainOptions& options) {
-  std::ifstream stream(options.file, std::ios::binary);
-  const std::string content(std::istreambuf_iterator<char>(stream), {});
-  if (!stream && content.empty()) {
-    return Fail(ErrorCode::kNotFound, StrCat("cannot read '", options.file, "'"));
-  }
-  const auto bytes = std::as_bytes(std::span(content));
+  const auto content = base::ReadRegularFile(options.file);
+  if (!content) return std::unexpected(content.error());
+  const auto bytes = std::as_bytes(std::span(*content));
   Found found;
   Search(bytes, options, found);
   SearchContainers(bytes, options, found);

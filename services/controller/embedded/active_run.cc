@@ -1,11 +1,13 @@
 #include "services/controller/embedded/active_run.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 
+#include "services/base/regular_file.h"
 #include "services/base/text.h"
 #include "services/controller/outputs/critical_path.h"
 #include "services/controller/place/token.h"
@@ -20,13 +22,13 @@ constexpr std::size_t kTokenBytes = 16;
 // timeline keeps of one.
 constexpr std::uintmax_t kTraceBytesMax = std::uintmax_t{2} << 30;
 
-}  // namespace
-
 job::RunOptions RunOptionsOf(const ActiveRunParts& parts) {
   job::RunOptions options = job::RunOptionsOf(parts.resolved, parts.peak_flops);
   options.exit_seconds_max = job::kExitSeconds;
   return options;
 }
+
+}  // namespace
 
 ActiveRun::ActiveRun(ActiveRunParts parts)
     : parts_(std::move(parts)),
@@ -127,8 +129,12 @@ base::Result<void> ActiveRun::Join(const std::string& file, std::string_view hea
   out << head;
   for (const std::uint32_t server : parts_.resolved.AgentServers()) {
     if (!out) break;
-    std::ifstream in(parts_.directory.server_path(server) + "/" + file, std::ios::binary);
-    if (!in) {
+    const std::string source = parts_.directory.server_path(server) + "/" + file;
+    // A job may have put a pipe in its place.
+    std::error_code gone;
+    std::ifstream in;
+    if (std::filesystem::is_regular_file(source, gone)) in.open(source, std::ios::binary);
+    if (!in.is_open()) {
       std::filesystem::remove(part, error);
       return fail(base::StrCat("server ", server, " wrote none"));
     }
@@ -143,11 +149,14 @@ base::Result<void> ActiveRun::Join(const std::string& file, std::string_view hea
 }
 
 std::string AgentLogTail(const std::string& server_path) {
-  std::ifstream file(server_path + "/agent.log", std::ios::ate);
+  const auto file = base::OpenRegularFile(server_path + "/agent.log");
   if (!file) return "";
-  const auto size = static_cast<std::streamoff>(file.tellg());
-  file.seekg(std::max<std::streamoff>(0, size - static_cast<std::streamoff>(kTailBytes)));
-  std::string tail((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const off_t size = lseek(*file, 0, SEEK_END);
+  std::string tail(kTailBytes, '\0');
+  const ssize_t count = pread(*file, tail.data(), tail.size(),
+                              std::max<off_t>(0, size - static_cast<off_t>(kTailBytes)));
+  close(*file);
+  tail.resize(static_cast<std::size_t>(std::max<ssize_t>(0, count)));
   while (!tail.empty() && tail.back() == '\n') tail.pop_back();
   return tail;
 }

@@ -6,11 +6,13 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <fstream>
 #include <latch>
 #include <set>
 
 #include "services/controller/embedded/controller_fixture_test.h"
 #include "services/controller/embedded/fakes_test.h"
+#include "services/recording/recording_file.h"
 
 namespace eidolon::controller::embedded {
 namespace {
@@ -256,6 +258,24 @@ TEST_F(ControllerTest, AgentsThatCannotBeStartedFailTheJob) {
 
   EXPECT_EQ(LastCondition(job)["reason"], "StartFailed");
   EXPECT_THAT(LastCondition(job)["message"].get<std::string>(), HasSubstr("eidolon-agent"));
+}
+
+TEST_F(ControllerTest, ARecordingThatHasNotTheJobsRanksStartsNoAgent) {
+  const std::string path = root_ / "recording";
+  {
+    std::ofstream file(path, std::ios::binary);
+    recording::WriteJob("{}", &file);
+  }
+  json document = Job("job");
+  document["spec"]["replay"] = {{"recording", path}};
+  Create(document);
+
+  const json job = AwaitEnd("job");
+
+  EXPECT_EQ(LastCondition(job)["reason"], "StartFailed") << job.dump(1);
+  EXPECT_THAT(LastCondition(job)["message"].get<std::string>(),
+              HasSubstr("the recording has 0 ranks and the job has 4"));
+  EXPECT_EQ(placement_.started(), 0u);
 }
 
 TEST_F(ControllerTest, AStrangerIsNotLetIn) {

@@ -9,12 +9,27 @@
 #include "services/base/utc.h"
 #include "services/controller/place/free_port.h"
 #include "services/controller/place/run_directory.h"
+#include "services/recording/recording_file.h"
 
 namespace eidolon::controller::embedded {
 
 using base::Level;
 using base::Log;
 using base::Result;
+
+namespace {
+
+// Before an agent starts for each server that the job names: a recording of a few kilobytes can
+// name thousands.
+Result<void> CheckRecording(const job::ResolvedJob& resolved) {
+  const std::string& path = resolved.spec.replay.recording;
+  if (path.empty()) return {};
+  const auto file = recording::RecordingFile::Open(path);
+  if (!file) return std::unexpected(file.error());
+  return file->CheckRanks(resolved.live_ranks(), resolved.ranks());
+}
+
+}  // namespace
 
 struct JobStarter::Placing {
   std::unique_ptr<ActiveRun> active;
@@ -101,6 +116,7 @@ Result<std::unique_ptr<ActiveRun>> JobStarter::Prepare(
     return base::Fail(base::ErrorCode::kInvalidArgument,
                       "the job does not fit its cluster any more: " + job::Describe(problems));
   }
+  if (auto fits = CheckRecording(resolved); !fits) return std::unexpected(fits.error());
   auto directory = place::RunDirectory::Make(options_.run_root, resolved.servers);
   if (!directory) return std::unexpected(directory.error());
   auto log = store::JobLog::Open(state_.table().directory().log_path(uid));

@@ -79,7 +79,8 @@ Result<std::string> Make(const std::string& path) {
 }  // namespace
 
 Result<std::string> LoadAccessToken(const std::string& path) {
-  const File file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  // A pipe in its place is refused, and not waited for.
+  const File file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (file.fd >= 0) return Read(path, file.fd);
   if (errno == ENOENT) return Make(path);
   return Fail(ErrorCode::kInternal, StrCat("opening ", path, ": ", std::strerror(errno)));

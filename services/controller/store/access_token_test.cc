@@ -50,6 +50,14 @@ TEST(AccessTokenTest, OneThatOthersMayReadIsRefused) {
   EXPECT_THAT(read.error().message, HasSubstr("remove it"));
 }
 
+TEST(AccessTokenTest, APipeInItsPlaceIsRefusedInsteadOfWaitedFor) {
+  const testing::TemporaryDirectory root;
+  const std::string path = root / "token";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+
+  EXPECT_FALSE(LoadAccessToken(path));
+}
+
 TEST(AccessTokenTest, ALinkOrAnotherTextIsRefused) {
   const testing::TemporaryDirectory folder;
   std::filesystem::create_symlink("/etc/passwd", folder / "link");

@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <optional>
 
+#include "services/base/regular_file.h"
 #include "services/base/text.h"
 
 namespace eidolon::network::replay {
@@ -179,11 +178,9 @@ Result<FlowFile> ParseFlowFile(std::string_view text) {
 }
 
 Result<FlowFile> LoadFlowFile(const std::string& path) {
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) return Fail(ErrorCode::kNotFound, StrCat("cannot open ", path));
-  const std::string text((std::istreambuf_iterator<char>(stream)),
-                         std::istreambuf_iterator<char>());
-  auto file = ParseFlowFile(text);
+  const auto text = base::ReadRegularFile(path);
+  if (!text) return std::unexpected(text.error());
+  auto file = ParseFlowFile(*text);
   if (!file) return base::Wrap(path, file.error());
   return file;
 }

@@ -1,9 +1,8 @@
 #include "services/network/topology/document.h"
 
-#include <fstream>
-#include <sstream>
 #include <utility>
 
+#include "services/base/regular_file.h"
 #include "services/base/text.h"
 #include "services/cluster/cluster_spec.h"
 #include "services/cluster/document.h"
@@ -60,11 +59,9 @@ Result<Cluster> ParseCluster(std::string_view text) {
 }
 
 Result<Cluster> LoadCluster(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return Fail(ErrorCode::kNotFound, StrCat("cannot open ", path));
-  std::ostringstream text;
-  text << file.rdbuf();
-  auto cluster = ParseCluster(text.str());
+  const auto text = base::ReadRegularFile(path);
+  if (!text) return std::unexpected(text.error());
+  auto cluster = ParseCluster(*text);
   if (!cluster) return base::Wrap(path, cluster.error());
   return cluster;
 }

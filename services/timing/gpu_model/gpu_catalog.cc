@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <set>
-#include <sstream>
 
 #include "services/base/check.h"
+#include "services/base/regular_file.h"
 #include "services/base/text.h"
 #include "services/timing/gpu_model/embedded_models.h"
 
@@ -16,16 +15,6 @@ namespace {
 using base::ErrorCode;
 using base::Result;
 using base::StrCat;
-
-Result<std::string> ReadFile(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  if (!in.good()) {
-    return base::Fail(ErrorCode::kNotFound, StrCat(path.string(), ": cannot be read"));
-  }
-  return text.str();
-}
 
 Result<std::vector<std::filesystem::path>> ModelFiles(const std::string& directory) {
   std::vector<std::filesystem::path> files;
@@ -57,7 +46,7 @@ Result<GpuCatalog> GpuCatalog::Load(const std::string& user_directory) {
   if (!files) return std::unexpected(files.error());
   std::set<std::string> own;
   for (const auto& path : *files) {
-    auto text = ReadFile(path);
+    auto text = base::ReadRegularFile(path);
     if (!text) return std::unexpected(text.error());
     auto model = ParseGpuModel(*text, path.string());
     if (!model) return std::unexpected(model.error());

@@ -108,6 +108,13 @@ bool MoveAside(const std::string& path, const std::string& why) {
 }
 
 Result<sqlite3*> OpenFile(const std::string& path) {
+  // A folder or a pipe is nobody's damaged database.
+  std::error_code unknown;
+  const std::filesystem::file_status status = std::filesystem::status(path, unknown);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    return base::Fail(ErrorCode::kInvalidArgument,
+                      StrCat("profile cache '", path, "': it is not a regular file"));
+  }
   for (int attempt = 0; attempt < 2; ++attempt) {
     sqlite3* file = nullptr;
     const int code =
