@@ -51,6 +51,7 @@ TEST(HashTest, DependsOnEveryByteAndOnTheLength) {
 
 TEST(HashTest, StaysTheSameAcrossVersions) {
   EXPECT_EQ(Hash64("eidolon", 7), 0xb9f2a9239e4e1f3au);
+  EXPECT_EQ(Hash64(nullptr, 0), Hash64("", 0));
   // The value that xxHash publishes for the empty input.
   EXPECT_EQ(Hash128("", 0), (Digest{0x99aa06d3014798d8u, 0x6001c324468d497fu}));
   EXPECT_EQ(Hash128("eidolon", 7), (Digest{0x55761179ceec536fu, 0xcc2602c3447de44au}));

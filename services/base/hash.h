@@ -32,7 +32,7 @@ inline std::uint64_t Hash64(const void* data, std::size_t size, std::uint64_t se
     left -= 16;
   }
   std::uint64_t tail[2] = {0, 0};
-  std::memcpy(tail, bytes, left);
+  if (left > 0) std::memcpy(tail, bytes, left);  // No bytes may be at no address.
   return FoldedMultiply(FoldedMultiply(tail[0] ^ kB, tail[1] ^ state ^ kA), kA ^ size);
 }
 
