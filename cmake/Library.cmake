@@ -164,8 +164,8 @@ function(eidolon_binary name)
 endfunction()
 
 # eidolon_fuzzer(<name> SOURCES ... DEPS ...): a libFuzzer binary in <build>/fuzz, only with
-# EIDOLON_FUZZ (clang). The seed corpus is the folder <name>_corpus beside the source. The test is short
-# and takes the same path each time; to hunt, run the binary without -seed and with more time.
+# EIDOLON_FUZZ (clang). Its corpus is the folder <name>_corpus beside the source. e2e/fuzz runs them all, and finds the
+# corpora by what is written here.
 function(eidolon_fuzzer name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
   if(NOT EIDOLON_FUZZ)
@@ -178,16 +178,8 @@ function(eidolon_fuzzer name)
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
   add_dependencies(fuzzers ${name})
-  set(corpus ${CMAKE_CURRENT_SOURCE_DIR}/${name}_corpus)
-  if(EXISTS ${corpus})
-    set(seeds ${corpus})
-  endif()
-  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz/${name}.found)
-  add_test(NAME fuzz.${name}
-    COMMAND ${name} -seed=1 -max_total_time=5 -rss_limit_mb=2048 -timeout=20 -print_final_stats=1
-            -artifact_prefix=${CMAKE_BINARY_DIR}/fuzz/${name}.found/
-            ${CMAKE_BINARY_DIR}/fuzz/${name}.found ${seeds})
-  set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT 120)
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/fuzz/${name}.corpus
+       CONTENT "${CMAKE_CURRENT_SOURCE_DIR}/${name}_corpus\n" @ONLY)
 endfunction()
 
 # eidolon_benchmark(<name> SOURCES ... DEPS ...): a Google Benchmark binary in <build>/bench.

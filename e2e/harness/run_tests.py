@@ -34,7 +34,6 @@ class Part:
 def parts(python):
     release = ROOT / "build" / "release"
     ctest = ["ctest", "--output-on-failure", "--timeout", "300"]
-    on_all_cores = [*ctest, "-j", str(CORES)]
     harness = [f"{python}/bin/python", "-B"]
 
     # Checks of whole files, on one thread: nothing there can race, and the sanitizer makes them minutes long.
@@ -111,7 +110,7 @@ def parts(python):
         # The short form; on a machine that has none of its programs it compiles Kubernetes first.
         Part("kube", ["e2e/kube/run", "--in-ci"], needs=("build-release",), minutes=75, beside=True),
         *sanitized("asan", "unit_tests", "fuzzers", without=figures),
-        Part("fuzz", [*on_all_cores, "--test-dir", "build/asan", "-L", "fuzz"], needs=("build-asan",), slow=True),
+        Part("fuzz", ["e2e/fuzz", "--build", "build/asan"], needs=("build-asan",), slow=True),
         *sanitized("tsan", "unit_tests", without=single_threaded),
     ]
 
@@ -223,6 +222,7 @@ def finish(begun):
         "wheel",
         "page",
         "torture",
+        "fuzz",
     ):
         last = -60 if part.beside else -6
         print("\n".join("     | " + line for line in text.splitlines()[last:]), flush=True)
