@@ -17,7 +17,7 @@ import sys
 
 SHARED = re.compile(r"(.*/)lib([^/]+?)\.so(\.[\d.]+)?$")
 # What the static libraries need beyond what the shared ones named.
-CLOSURE = ["civetweb", "brotlienc", "brotlidec", "brotlicommon", "z"]
+CLOSURE = ["brotlienc", "brotlidec", "brotlicommon", "z"]
 OWN = ["eidolon_program_start", "eidolon_shim_absent"]  # Of shim/glibc.
 SYSTEM = pathlib.Path("/usr/lib/x86_64-linux-gnu")
 

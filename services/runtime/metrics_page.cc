@@ -1,10 +1,9 @@
 #include "services/runtime/metrics_page.h"
 
-#include <prometheus/exposer.h>
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
-#include <exception>
+#include <utility>
 
 #include "services/base/text.h"
 
@@ -18,19 +17,14 @@ std::string MetricsPage::Text() const {
 }
 
 base::Result<int> MetricsPage::Expose(const std::string& address) {
-  try {
-    exposer_ = std::make_unique<prometheus::Exposer>(address, /*num_threads=*/1);
-    exposer_->RegisterCollectable(registry_);
-    const auto ports = exposer_->GetListeningPorts();
-    if (ports.empty()) {
-      return base::Fail(base::ErrorCode::kUnavailable,
-                        base::StrCat("metrics page at '", address, "' got no port"));
-    }
-    return ports.front();
-  } catch (const std::exception& failure) {
-    return base::Fail(base::ErrorCode::kUnavailable,
-                      base::StrCat("cannot serve metrics at '", address, "': ", failure.what()));
+  auto listener = MetricsListener::Start(
+      address, [this] { return Text(); }, clock_);
+  if (!listener) {
+    return base::Fail(listener.error().code,
+                      base::StrCat("cannot serve metrics: ", listener.error().message));
   }
+  listener_ = std::move(*listener);
+  return listener_->port();
 }
 
 }  // namespace eidolon::runtime

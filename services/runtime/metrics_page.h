@@ -5,10 +5,11 @@
 #include <memory>
 #include <string>
 
+#include "services/base/clock.h"
 #include "services/base/error.h"
+#include "services/runtime/metrics_listener.h"
 
 namespace prometheus {
-class Exposer;
 class Registry;
 }  // namespace prometheus
 
@@ -33,7 +34,8 @@ class MetricsPage {
 
  private:
   std::shared_ptr<prometheus::Registry> registry_;
-  std::unique_ptr<prometheus::Exposer> exposer_;
+  const base::SystemClock clock_;
+  std::unique_ptr<MetricsListener> listener_;
 };
 
 }  // namespace eidolon::runtime
