@@ -79,7 +79,7 @@ Result<std::unique_ptr<MetricsListener>> MetricsListener::Start(const std::strin
       getaddrinfo(host.empty() ? nullptr : host.c_str(), &address[colon + 1], &wanted, &found);
   if (failure != 0) {
     return Fail(ErrorCode::kUnavailable,
-                StrCat("'", address, "' is no address: ", gai_strerror(failure)));
+                StrCat("'", address, "' is not an address: ", gai_strerror(failure)));
   }
   int fd = -1;
   int error = 0;
