@@ -280,6 +280,9 @@ bool RequestReader::ReadField(std::string_view name, std::string_view value, Hea
   if (name == "content-encoding" && Lower(value) != "identity") {
     return Refuse(415, Reason::kUnsupported, "a coded body is not read; send it as it is");
   }
+  if (name == "content-type" && Lower(value).starts_with("multipart/")) {
+    return Refuse(415, Reason::kUnsupported, "forms are not read; send JSON or YAML");
+  }
   if (name == "expect") {
     head->expects = Lower(value) == "100-continue";
     if (head->expects) return true;

@@ -154,6 +154,7 @@ TEST(RequestReaderTest, SaysWhatIsTooLargeOrNotRead) {
       {post + "Transfer-Encoding: chunked\r\n\r\nffffffff\r\n", 413, "larger than"},
       {post + "Transfer-Encoding: gzip, chunked\r\n\r\n", 501, "'chunked'"},
       {post + "Content-Encoding: gzip\r\n\r\n", 415, "send it as it is"},
+      {post + "Content-Type: Multipart/form-data; boundary=B\r\n\r\n", 415, "forms are not read"},
       {post + "Expect: wonders\r\n\r\n", 417, "100-continue"},
       {"GET / HTTP/2.0\r\n\r\n", 505, "HTTP/1.1"},
   };
