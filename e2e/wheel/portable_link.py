@@ -5,7 +5,11 @@
 
 The objects are those of the build. Its command is taken from ninja; shared libraries become static ones (from
 --libraries, see libraries.sh, or from beside the shared one), and glibc is the old one that the shim is linked against.
-Prints the static libraries of the system that it took.
+Prints the static libraries of the system of which something is in it.
+
+    portable_link.py --build build/release --library lib/libeidolon_shim.so
+
+Prints the same of a shared library, which is portable already.
 """
 
 import argparse
@@ -14,6 +18,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 
 SHARED = re.compile(r"(.*/)lib([^/]+?)\.so(\.[\d.]+)?$")
 # What the static libraries need beyond what the shared ones named.
@@ -74,18 +79,39 @@ def portable(command, out, build, folders):
     ]
 
 
+def link(command, build):
+    """Links with the command; the static libraries outside of the build of which sections are in the result."""
+    with tempfile.TemporaryDirectory() as folder:
+        described = pathlib.Path(folder) / "map"
+        subprocess.run([*command, f"-Wl,-Map={described}"], check=True, cwd=build)
+        found = set(re.findall(r"\s(/\S+\.a)[(:]", described.read_text(errors="replace")))
+    return sorted({str(pathlib.Path(path).resolve()) for path in found})
+
+
+def library_contents(build, library):
+    command = link_command(build, library)
+    with tempfile.TemporaryDirectory() as folder:
+        command[command.index("-o") + 1] = f"{folder}/{pathlib.Path(library).name}"
+        return link(command, build)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", type=pathlib.Path, required=True)
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--libraries", type=pathlib.Path, required=True)
-    parser.add_argument("--out", type=pathlib.Path, required=True)
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--program")
+    what.add_argument("--library")
+    parser.add_argument("--libraries", type=pathlib.Path)
+    parser.add_argument("--out", type=pathlib.Path)
     a = parser.parse_args()
+    build = a.build.resolve()
+    if a.library:
+        print("\n".join(library_contents(build, a.library)))
+        return
     a.out.parent.mkdir(parents=True, exist_ok=True)
-    build, out = a.build.resolve(), a.out.resolve()
+    out = a.out.resolve()
     command = portable(link_command(build, a.program), out, build, [a.libraries.resolve()])
-    subprocess.run(command, check=True, cwd=build)
-    print("\n".join(sorted({word for word in command if word.endswith(".a") and pathlib.Path(word).is_absolute()})))
+    print("\n".join(link(command, build)))
 
 
 if __name__ == "__main__":

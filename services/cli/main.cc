@@ -9,6 +9,7 @@
 #include "services/cli/net/command.h"
 #include "services/cli/unknown_word.h"
 #include "services/cli/values/command.h"
+#include "services/cli/versions.h"
 #include "services/controller/embedded/controller_host.h"
 #include "services/controller/rest/embedded.h"
 
@@ -46,7 +47,11 @@ int main(int argc, char** argv) {
       "  source <(eidolon completion bash)                       complete words in this shell\n"
       "Exit status: 0 done, 1 failed, 2 wrong use, 3 predicted from fewer iterations than were\n"
       "asked for, 130 interrupted.");
-  app.set_version_flag("--version", EIDOLON_VERSION);
+  CLI::Option* const verbose = app.add_flag("--verbose", "with --version: the libraries in it too");
+  verbose->needs(app.set_version_flag("--version", [verbose]() -> std::string {
+    return verbose->count() == 0 ? EIDOLON_VERSION
+                                 : eidolon::cli::DescribeVersions(EIDOLON_VERSION);
+  }));
   eidolon::cli::Globals globals;
   globals.data_directory = eidolon::controller::embedded::DefaultDataDirectory();
   app.add_option("--server", globals.server,
