@@ -1,9 +1,10 @@
-# eidolon_options carries standard, warnings and sanitizers for our own code.
+# eidolon_options carries standard, warnings, hardening and sanitizers for our own code.
 include(CheckLinkerFlag)
 
 add_library(eidolon_options INTERFACE)
 add_library(eidolon::options ALIAS eidolon_options)
 target_compile_features(eidolon_options INTERFACE cxx_std_23)
+target_link_libraries(eidolon_options INTERFACE eidolon::hardening)
 target_compile_options(eidolon_options INTERFACE
   -pthread -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wcast-align -Woverloaded-virtual
   -Wnull-dereference -Wvla -Wno-missing-field-initializers)

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Static libraries of what the commands use and Debian ships shared only: cpp-httplib, prometheus-cpp and civetweb, from
+# Static libraries of what the commands use and Debian ships shared only: cpp-httplib and prometheus-cpp's core, from
 # the sources of this Debian's packages, so that they fit its headers. Once per version, outside the tree. Prints the folder.
 set -euo pipefail
 cache=${EIDOLON_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/eidolon}
-packages=(cpp-httplib prometheus-cpp civetweb)
-headers=(libcpp-httplib-dev prometheus-cpp-dev libcivetweb-dev)
+packages=(cpp-httplib prometheus-cpp)
+headers=(libcpp-httplib-dev prometheus-cpp-dev)
 versions=$(dpkg-query -W -f '${Package} ${Version}\n' "${headers[@]}")
 folder=$cache/static-$( (echo "$versions"; cat "$0") | sha256sum | cut -c1-16)
 if [ -e "$folder/complete" ]; then echo "$folder"; exit 0; fi
@@ -41,22 +41,18 @@ done; } >"$log" 2>&1; then
   exit 1
 fi
 
-optimized=(-O2 -fPIC -DNDEBUG)
+# Hardened as our own sources are (cmake/Harden.cmake).
+optimized=(-O2 -fPIC -DNDEBUG -fstack-protector-strong -fcf-protection=full -D_FORTIFY_SOURCE=3)
 library() { ar rcs "$folder/lib/$1" "${@:2}"; }
 (cd cpp-httplib && python3 "$PWD/split.py" -o out >&2 &&
   # shellcheck disable=SC2046
-  g++ -std=c++17 "${optimized[@]}" $(pkg-config --cflags cpp-httplib) -DCPPHTTPLIB_USE_POLL -c out/httplib.cc -o httplib.o &&
+  g++ -std=c++17 "${optimized[@]}" -D_GLIBCXX_ASSERTIONS $(pkg-config --cflags cpp-httplib) -DCPPHTTPLIB_USE_POLL -c out/httplib.cc -o httplib.o &&
   library libcpp-httplib.a httplib.o)
-(cd civetweb && gcc "${optimized[@]}" -D_FILE_OFFSET_BITS=64 -DUSE_WEBSOCKET -DNO_SSL -Iinclude -c src/civetweb.c -o civetweb.o &&
-  g++ "${optimized[@]}" -D_FILE_OFFSET_BITS=64 -DUSE_WEBSOCKET -Iinclude -c src/CivetServer.cpp -o server.o &&
-  library libcivetweb.a civetweb.o server.o)
-for part in core pull; do
-  (cd "prometheus-cpp/$part" && objects=() && for file in $(find src -name '*.cc' | sort); do
-    object=$(echo "$file" | tr / _).o
-    g++ -std=c++17 "${optimized[@]}" -DHAVE_ZLIB -Iinclude -I../core/include -Isrc -c "$file" -o "$object"
-    objects+=("$object")
-  done && library "libprometheus-cpp-$part.a" "${objects[@]}")
-done
+(cd prometheus-cpp/core && objects=() && for file in $(find src -name '*.cc' | sort); do
+  object=$(echo "$file" | tr / _).o
+  g++ -std=c++17 "${optimized[@]}" -D_GLIBCXX_ASSERTIONS -Iinclude -Isrc -c "$file" -o "$object"
+  objects+=("$object")
+done && library libprometheus-cpp-core.a "${objects[@]}")
 rm -rf "$folder/source" "$folder/apt"
 touch "$folder/complete"
 echo "$folder"
