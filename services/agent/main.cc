@@ -18,6 +18,7 @@
 #include "services/base/log.h"
 #include "services/base/regular_file.h"
 #include "services/base/text.h"
+#include "services/process/confinement.h"
 #include "services/runtime/metrics_page.h"
 #include "services/runtime/signal_waiter.h"
 #include "services/runtime/threads.h"
@@ -101,6 +102,7 @@ int main(int argc, char** argv) {
   for (const std::string_view folder : base::Split(folders, ':')) {
     if (!folder.empty()) guard.folders.emplace_back(folder);
   }
+  process::RenounceNewPrivileges();
   const agent::launch::Guarded self = agent::launch::BecomeGuarded(guard);
 
   runtime::SignalWaiter signals;

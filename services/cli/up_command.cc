@@ -9,6 +9,7 @@
 #include "services/base/log.h"
 #include "services/cli/commands.h"
 #include "services/cli/embedded.h"
+#include "services/process/confinement.h"
 #include "services/runtime/signal_waiter.h"
 
 namespace eidolon::cli {
@@ -50,6 +51,7 @@ bool WriteAddress(const std::string& path, const std::string& address) {
 
 int Up(const UpFlags& wanted) {
   UpFlags flags = wanted;
+  process::RenounceNewPrivileges();
   runtime::SignalWaiter signals;
   flags.embedded.controller.job_umask = umask(077);
   auto embedded = Embedded::Start(flags.embedded);

@@ -5,6 +5,7 @@
 
 #include "services/base/log.h"
 #include "services/controller/embedded/controller_host.h"
+#include "services/process/confinement.h"
 #include "services/runtime/metrics_page.h"
 #include "services/runtime/signal_waiter.h"
 
@@ -62,5 +63,6 @@ int main(int argc, char** argv) {
   app.add_flag("--keep-run-directories", options.keep_run_directories,
                "leave the files of runs for inspection");
   CLI11_PARSE(app, argc, argv);
+  eidolon::process::RenounceNewPrivileges();
   return Serve(options);
 }

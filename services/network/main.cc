@@ -9,6 +9,7 @@
 #include "services/base/clock.h"
 #include "services/base/log.h"
 #include "services/network/serving/network_service.h"
+#include "services/process/confinement.h"
 #include "services/runtime/grpc_server.h"
 #include "services/runtime/metrics_page.h"
 #include "services/runtime/signal_waiter.h"
@@ -24,6 +25,7 @@ int main(int argc, char** argv) {
   app.add_option("--pass-key", token_key,
                  "public key of the controller's passes; none: answer everybody");
   CLI11_PARSE(app, argc, argv);
+  eidolon::process::RenounceNewPrivileges();
 
   eidolon::runtime::SignalWaiter signals;
   eidolon::runtime::MetricsPage page;

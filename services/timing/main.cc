@@ -7,6 +7,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/log.h"
+#include "services/process/confinement.h"
 #include "services/runtime/grpc_server.h"
 #include "services/runtime/metrics_page.h"
 #include "services/runtime/signal_waiter.h"
@@ -81,5 +82,6 @@ int main(int argc, char** argv) {
   app.add_option("--pass-key-file", flags.token_key_file,
                  "file with the public key of the controller's passes; none: answer everybody");
   CLI11_PARSE(app, argc, argv);
+  eidolon::process::RenounceNewPrivileges();
   return Serve(std::move(flags));
 }

@@ -21,6 +21,7 @@
 #include "services/agent/launch/line_reader.h"
 #include "services/base/clock.h"
 #include "services/base/text.h"
+#include "services/process/confinement.h"
 #include "services/process/descriptors.h"
 #include "services/process/process_tree.h"
 
@@ -118,6 +119,9 @@ base::Result<std::string> FindIn(const std::string& name, const std::string& pat
   // The agent's death is the command's.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   AskForLongSlices();
+  // Memory that runs short is the ranks' doing, not the agent's or the server's.
+  process::SacrificeFirst();
+  process::RenounceNewPrivileges();
   const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (null >= 0) dup2(null, STDIN_FILENO);
   dup2(out, STDOUT_FILENO);

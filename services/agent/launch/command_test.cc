@@ -5,11 +5,14 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <condition_variable>
+#include <fstream>
 #include <mutex>
 #include <optional>
 
 #include "services/base/clock.h"
+#include "services/process/confinement.h"
 #include "services/process/process_tree.h"
 
 namespace eidolon::agent::launch {
@@ -71,6 +74,22 @@ TEST(CommandTest, WhatItStartsIsScheduledAsABatch) {
 
   EXPECT_EQ(recorder.WaitExit().code, 0);
   EXPECT_THAT(recorder.out(), ElementsAre("3"));
+}
+
+// A process of another user could not be ended with the command.
+TEST(CommandTest, WhatItStartsGainsNoPrivilegesAndGoesFirstWhenMemoryRunsShort) {
+  int own = 0;
+  std::ifstream("/proc/self/oom_score_adj") >> own;
+  Recorder recorder;
+
+  const auto command =
+      Shell("sh -c 'grep NoNewPrivs /proc/self/status; cat /proc/self/oom_score_adj'", &recorder);
+
+  ASSERT_TRUE(command.has_value()) << command.error().message;
+  EXPECT_EQ(recorder.WaitExit().code, 0);
+  EXPECT_THAT(recorder.out(),
+              ElementsAre("NoNewPrivs:\t1",
+                          std::to_string(std::min(own + process::kSacrificePoints, 1000))));
 }
 
 TEST(CommandTest, ReportsLinesOfBothStreamsAndTheExitStatus) {

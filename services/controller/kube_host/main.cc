@@ -17,6 +17,7 @@
 #include "services/controller/outputs/output_store.h"
 #include "services/controller/rest/rest_server.h"
 #include "services/controller/simulators/simulator_clients.h"
+#include "services/process/confinement.h"
 #include "services/runtime/grpc_server.h"
 #include "services/runtime/metrics_page.h"
 #include "services/runtime/signal_waiter.h"
@@ -219,6 +220,7 @@ int main(int argc, char** argv) {
   Flags flags;
   AddOptions(&app, &flags);
   CLI11_PARSE(app, argc, argv);
+  eidolon::process::RenounceNewPrivileges();
   const auto bytes = eidolon::controller::job::ParseBytes(flags.memory_per_rank);
   if (!bytes) {
     return Fail({eidolon::base::ErrorCode::kInvalidArgument,
