@@ -3,8 +3,8 @@
 
     e2e/checks/hardening.py BUILD [--programs FILE ...]
 
-Reads BUILD/bin/eidolon and eidolon-*, the shim and its facades with readelf. --programs: these instead, linked again from the same
-objects and stripped, as in a wheel.
+Reads BUILD/bin/eidolon and eidolon-*, the shim and its facades with readelf. --programs: these instead, linked again
+from the same objects and stripped, as in a wheel.
 
 Of the linker: position independence, full RELRO (all symbols bound at start, then read-only), no executable stack, no
 segment that is writable and executable, no relocation of code. Of the compiler: the stack protector, functions of

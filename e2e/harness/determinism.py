@@ -1,6 +1,6 @@
 """Whether `hostModel: fixed` is bit-identical: one job, run again and again while the machine is disturbed.
 
-    determinism.py --build DIR --python DIR [--runs N] [--seed S] [--program PATH|builtin] [--ranks N] [--servers N]
+    determinism.py --build DIR --python DIR [--runs N] [--seed S] [--program PATH|builtin|fsdp2] [--ranks N] [--servers N]
                    [--start torchrun|hand|itself] [--keep DIR]
 
 The first run is left alone. The others are disturbed as their seeds say: load on the processors, ranks and agents that
@@ -22,6 +22,7 @@ import textwrap
 import threading
 import time
 
+from determinism_programs import FSDP2
 from server import Server
 from trial import World, expect_complete
 
@@ -85,6 +86,14 @@ BUILTIN = """
     dist.destroy_process_group()
     show("left")
 """
+
+PROGRAMS = {"builtin": BUILTIN, "fsdp2": FSDP2}
+
+
+def read_program(name):
+    """One of PROGRAMS, or a file."""
+    return PROGRAMS[name] if name in PROGRAMS else pathlib.Path(name).read_text()
+
 
 # Put before a program whose ranks are started by hand: they look for each other, and wait as often as one is late.
 BY_HAND = """
@@ -293,6 +302,7 @@ class Determinism:
     ):
         self.world, self.ranks, self.servers, self.longest_stop = world, ranks, servers, longest_stop
         self.seconds, self.keep = seconds, keep and pathlib.Path(keep)
+        self.stops = []  # Of each disturbed run.
         self.program = textwrap.dedent(program or BUILTIN)
         if start == "hand":
             self.program = BY_HAND.replace("COUNT", str(ranks)) + self.program
@@ -307,6 +317,7 @@ class Determinism:
             root = self.world.server.process.pid
             with Disturbance(root, seed, folder, self.longest_stop) as disturbance:
                 job = self.world.server.run(document, seconds=self.seconds)
+        self.stops.append(disturbance.count)
         return self.outcome(job), disturbance.describe()
 
     def outcome(self, job):
@@ -367,14 +378,14 @@ def main():
     parser.add_argument("--python", required=True)
     parser.add_argument("--runs", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--program", default="builtin", help="a Python file, or 'builtin'")
+    parser.add_argument("--program", default="builtin", help="a Python file, 'builtin' or 'fsdp2'")
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--servers", type=int, default=1)
     parser.add_argument("--start", choices=("torchrun", "hand", "itself"), default="torchrun")
     parser.add_argument("--keep", help="a folder for the logs of runs that differ")
     a = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # Nothing stays behind: neither load nor stopped ranks.
-    program = None if a.program == "builtin" else pathlib.Path(a.program).read_text()
+    program = read_program(a.program)
     with tempfile.TemporaryDirectory(prefix="determinism-") as folder, Server(a.build, a.python) as server:
         world = World(a.build, a.python, folder)
         world.server = server
