@@ -1,7 +1,9 @@
 """Who gets at a running server and its files. Run by behaviour.py."""
 
+import contextlib
 import os
 import pathlib
+import re
 import stat
 import subprocess
 import tempfile
@@ -52,6 +54,45 @@ def only_the_owner_uses_a_server_and_reads_its_files(world):
             extra_groups=[],
         )
         expect(nobody.returncode != 0, f"another user is let in: {nobody.stdout}")
+
+
+def tcp_ports_of(pid):
+    """The ports of TCP at which a process listens."""
+    own = set()
+    for link in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            own.add(os.readlink(link))
+    ports = set()
+    for table in ("tcp", "tcp6"):
+        for line in pathlib.Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            words = line.split()
+            if words[3] == "0A" and f"socket:[{words[9]}]" in own:
+                ports.add(int(words[1].rpartition(":")[2], 16))
+    return ports
+
+
+@test
+def nothing_but_rest_is_reached_over_tcp(world):
+    # Another user's idle connections to ports of agents and services took all descriptors of the server.
+    with Server(world.build, world.python, tempfile.mkdtemp(dir=world.folder)) as server:
+        expect(tcp_ports_of(server.process.pid) == {int(server.address.rpartition(":")[2])}, "a second port is open")
+        limits = pathlib.Path(f"/proc/{server.process.pid}/limits").read_text()
+        soft, hard = re.search(r"Max open files +(\d+) +(\d+)", limits).groups()
+        expect(soft == hard, f"the server may open {soft} files of {hard}")
+    folder = pathlib.Path(tempfile.mkdtemp(dir=world.folder))
+    (folder / "script.py").write_text("import os, sys, torch\nprint('begun', flush=True)\nos.read(os.pipe()[0], 1)")
+    with open(folder / "out", "w") as out:
+        command = [world.build / "bin" / "eidolon", "run", "--", f"{world.python}/bin/python", "script.py"]
+        run = subprocess.Popen(command, cwd=folder, stdout=out, stderr=out)
+    try:
+        deadline = time.monotonic() + 60
+        while "begun" not in (folder / "out").read_text():
+            expect(time.monotonic() < deadline and run.poll() is None, (folder / "out").read_text())
+            time.sleep(0.05)
+        expect(not tcp_ports_of(run.pid), f"a run listens at {tcp_ports_of(run.pid)}")
+    finally:
+        run.terminate()
+        run.wait()
 
 
 @test

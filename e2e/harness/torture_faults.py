@@ -179,7 +179,7 @@ def freeze_the_disk(world):
 
 @fault
 def delete_a_run_folder(world):
-    folders = list(world.run_root.glob("*")) if world.run_root.exists() else []
+    folders = world.run_folders()
     if not folders:
         return "there was none"
     meets_all(world, "a run folder deleted")
@@ -364,10 +364,14 @@ def talk_nonsense_to_every_port(world):
             fields = line.split()
             if fields[3] == "0A" and fields[9] in inodes:
                 ports.add(int(fields[1].rpartition(":")[2], 16))
-    for port in ports:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=2) as connection:
+    paths = [world.data / "eidolon.sock", *world.run_root.glob("services-*/*.sock")]
+    for where in [("127.0.0.1", port) for port in ports] + [str(path) for path in paths]:
+        family = socket.AF_UNIX if isinstance(where, str) else socket.AF_INET
+        with contextlib.suppress(OSError), socket.socket(family) as connection:
+            connection.settimeout(2)
+            connection.connect(where)
             connection.sendall(
                 world.chance.choice((b"\xff" * 3000, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\x01" * 900, b"\0" * 9))
             )
     world.expect_alive("after nonsense on every port")
-    return f"{len(ports)} ports"
+    return f"{len(ports)} ports and {len(paths)} sockets"

@@ -305,7 +305,7 @@ class World:
             left = list(self.processes(self.mark))
             if self.server.process.poll() is None:
                 left += [(pid, "eidolon-agent") for pid in self.agents()]
-            folders = [p.name for p in self.run_root.glob("*")] if self.run_root.exists() else []
+            folders = [p.name for p in self.run_folders()]
             if not left and not folders:
                 return
             if time.monotonic() > deadline:
@@ -318,6 +318,10 @@ class World:
         for name in folders:
             self.find("left over", f"run folder {name}")
             subprocess.run(["rm", "-rf", self.run_root / name])
+
+    def run_folders(self):
+        """Those of jobs; the server's own sockets stand beside them."""
+        return [p for p in self.run_root.glob("*") if not p.name.startswith("services-")]
 
     def agents(self):
         """Process numbers of the agents of this world's server."""

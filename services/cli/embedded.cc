@@ -3,10 +3,12 @@
 #include <optional>
 
 #include "services/base/clock.h"
+#include "services/controller/embedded/socket_folder.h"
 #include "services/network/serving/network_service.h"
 #include "services/runtime/grpc_server.h"
 #include "services/runtime/metrics_page.h"
 #include "services/runtime/threads.h"
+#include "services/runtime/open_files.h"
 #include "services/timing/timing_service.h"
 
 namespace eidolon::cli {
@@ -22,12 +24,20 @@ struct Embedded::Parts {
   runtime::MetricsPage page;
   std::unique_ptr<timing::TimingService> timing;
   std::unique_ptr<network::serving::NetworkService> network;
+  std::optional<controller::embedded::SocketFolder> sockets;
   std::optional<runtime::GrpcServer> simulators;
   std::unique_ptr<controller::embedded::ControllerHost> controller;
 
   Result<void> Start(EmbeddedOptions options) {
     if (auto threads = runtime::CheckThreads(kThreads); !threads) return threads;
-    // Others on this machine reach loopback too.
+    options.controller.job_open_files = runtime::RaiseOpenFiles();
+    auto folder = controller::embedded::SocketFolder::Make(options.controller.run_root);
+    if (!folder) return std::unexpected(folder.error());
+    sockets.emplace(std::move(*folder));
+    options.controller.grpc_address = sockets->AddressOf("agents");
+    options.controller.spare_socket = sockets->PathOf("rest");
+    options.controller.temporary_folders.push_back(sockets->path());
+    // Jobs of this user reach the sockets too, but get tokens of their own.
     options.controller.token_issuer = runtime::TokenIssuer::Generate();
     auto gate = runtime::TokenGate::Make(options.controller.token_issuer->public_key(), clock);
     if (!gate) return std::unexpected(gate.error());
@@ -43,7 +53,8 @@ struct Embedded::Parts {
     timing = std::move(*made);
     network = std::make_unique<network::serving::NetworkService>(page.registry(), clock,
                                                                  std::move(*gate));
-    auto server = runtime::GrpcServer::Start({}, {timing.get(), network.get()});
+    auto server = runtime::GrpcServer::Start({.address = sockets->AddressOf("services")},
+                                             {timing.get(), network.get()});
     if (!server) return std::unexpected(server.error());
     simulators.emplace(std::move(*server));
     options.controller.timing_address = simulators->address();
@@ -67,6 +78,12 @@ Embedded::Embedded(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Embedded::~Embedded() { (void)Stop(); }
 
 const std::string& Embedded::address() const { return parts_->controller->address(); }
+
+Target Embedded::target() const {
+  const std::string& socket = parts_->controller->socket();
+  if (!socket.empty()) return {.server = "unix://" + socket, .socket = socket, .token = ""};
+  return {.server = address(), .socket = "", .token = token()};
+}
 
 const std::string& Embedded::token() const { return parts_->controller->token(); }
 

@@ -1,10 +1,12 @@
-// The embedded mode: controller, timing and network services in this process, on loopback.
+// The embedded mode: controller, timing and network services in this process. Agents reach them
+// through Unix sockets, which are this user's alone.
 #pragma once
 
 #include <memory>
 #include <string>
 
 #include "services/base/error.h"
+#include "services/cli/target.h"
 #include "services/controller/embedded/controller_host.h"
 #include "services/timing/count_flags.h"
 #include "services/timing/gpu_flags.h"
@@ -26,8 +28,10 @@ class Embedded {
   static base::Result<std::unique_ptr<Embedded>> Start(const EmbeddedOptions& options);
   ~Embedded();
 
-  // "host:port" of REST.
+  // "host:port" of REST; empty without TCP.
   const std::string& address() const;
+  // How commands of this user reach REST: over its Unix socket or else by address and token.
+  Target target() const;
   // What REST asks for; empty without authentication.
   const std::string& token() const;
   // The status page for a browser, with the token.

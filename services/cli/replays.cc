@@ -19,13 +19,12 @@ base::Result<std::unique_ptr<Replays>> Replays::Start(EmbeddedOptions options) {
   if (!data) return std::unexpected(data.error());
   std::unique_ptr<Replays> made(new Replays(std::move(*data)));
   options.controller.data_directory = made->data_.path();
-  if (made->data_.is_temporary()) options.controller.temporary_directory = made->data_.path();
-  options.controller.rest_address = "127.0.0.1:0";
+  if (made->data_.is_temporary()) options.controller.temporary_folders = {made->data_.path()};
+  options.controller.rest_address.clear();
   auto embedded = Embedded::Start(options);
   if (!embedded) return std::unexpected(embedded.error());
   made->embedded_ = std::move(*embedded);
-  made->client_ = std::make_unique<Client>(
-      Target{.server = made->embedded_->address(), .token = made->embedded_->token()});
+  made->client_ = std::make_unique<Client>(made->embedded_->target());
   return made;
 }
 

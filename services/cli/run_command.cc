@@ -144,15 +144,15 @@ int RunOnce(const RunCommandFlags& wanted) {
   const auto data = RunData::Make(flags.embedded.controller.data_directory);
   if (!data) return PrintFailure(data.error());
   flags.embedded.controller.data_directory = data->path();
-  if (data->is_temporary()) flags.embedded.controller.temporary_directory = data->path();
-  flags.embedded.controller.rest_address = "127.0.0.1:0";
+  if (data->is_temporary()) flags.embedded.controller.temporary_folders = {data->path()};
+  flags.embedded.controller.rest_address.clear();
   auto embedded = Embedded::Start(flags.embedded);
   if (!embedded) return PrintFailure(embedded.error());
   if (flags.must_measure && !(*embedded)->owns_gpu()) {
     return PrintFailure({base::ErrorCode::kUnavailable,
                          "there is no GPU to measure on; the warning above says why"});
   }
-  const Client client({.server = (*embedded)->address(), .token = (*embedded)->token()});
+  const Client client((*embedded)->target());
   const auto created = client.SendForJson({.method = "POST",
                                            .path = JobPath("default"),
                                            .body = document->dump(),

@@ -7,6 +7,7 @@
 #include "services/controller/embedded/controller_host.h"
 #include "services/process/confinement.h"
 #include "services/runtime/metrics_page.h"
+#include "services/runtime/open_files.h"
 #include "services/runtime/signal_waiter.h"
 
 namespace {
@@ -17,6 +18,7 @@ using eidolon::base::Log;
 int Serve(eidolon::controller::embedded::ControllerHostOptions options) {
   eidolon::runtime::SignalWaiter signals;
   options.job_umask = umask(077);
+  options.job_open_files = eidolon::runtime::RaiseOpenFiles();
   const eidolon::base::SystemClock clock;
   eidolon::runtime::MetricsPage page;
   auto host = eidolon::controller::embedded::ControllerHost::Start(options, clock, &page.registry(),
@@ -44,11 +46,12 @@ int main(int argc, char** argv) {
   options.timing_address = "127.0.0.1:7402";
   options.network_address = "127.0.0.1:7403";
   app.add_option("--listen", options.rest_address, "host:port of REST")->capture_default_str();
-  app.add_option("--agents-listen", options.grpc_address, "host:port of gRPC, for agents")
+  app.add_option("--agents-listen", options.grpc_address,
+                 "host:port of gRPC, for agents; default: a Unix socket of this user");
+  app.add_option("--timing", options.timing_address, "host:port or unix:PATH of the timing service")
       ->capture_default_str();
-  app.add_option("--timing", options.timing_address, "host:port of the timing service")
-      ->capture_default_str();
-  app.add_option("--network", options.network_address, "host:port of the network service")
+  app.add_option("--network", options.network_address,
+                 "host:port or unix:PATH of the network service")
       ->capture_default_str();
   app.add_option("--data-dir", options.data_directory, "where jobs are kept")
       ->capture_default_str();

@@ -12,6 +12,7 @@
 #include "services/process/confinement.h"
 #include "services/runtime/grpc_server.h"
 #include "services/runtime/metrics_page.h"
+#include "services/runtime/open_files.h"
 #include "services/runtime/signal_waiter.h"
 
 int main(int argc, char** argv) {
@@ -19,7 +20,8 @@ int main(int argc, char** argv) {
   std::string address = "127.0.0.1:7403";
   std::string metrics_address;
   CLI::App app("Simulates the collectives of GPU clusters for Eidolon's agents.");
-  app.add_option("--listen", address, "host:port to serve gRPC on")->capture_default_str();
+  app.add_option("--listen", address, "host:port or unix:PATH to serve gRPC on")
+      ->capture_default_str();
   app.add_option("--metrics", metrics_address, "host:port of the Prometheus page; none when empty");
   std::string token_key;
   app.add_option("--pass-key", token_key,
@@ -28,6 +30,7 @@ int main(int argc, char** argv) {
   eidolon::process::RenounceNewPrivileges();
 
   eidolon::runtime::SignalWaiter signals;
+  eidolon::runtime::RaiseOpenFiles();
   eidolon::runtime::MetricsPage page;
   const eidolon::base::SystemClock clock;
   eidolon::runtime::TokenGate gate;

@@ -9,8 +9,15 @@
 
 #include "services/base/text.h"
 #include "services/runtime/call_counter.h"
+#include "services/runtime/unix_address.h"
 
 namespace eidolon::runtime {
+
+struct GrpcServer::Door {
+  explicit Door(const TcpLimits& limits) : front(limits) {}
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;
+  TcpFront front;
+};
 
 GrpcServer::GrpcServer() = default;
 GrpcServer::GrpcServer(GrpcServer&&) noexcept = default;
@@ -19,6 +26,7 @@ GrpcServer& GrpcServer::operator=(GrpcServer&& other) noexcept {
   if (this != &other) {
     Shutdown();
     server_ = std::move(other.server_);
+    door_ = std::move(other.door_);
     address_ = std::move(other.address_);
     port_ = other.port_;
   }
@@ -27,16 +35,35 @@ GrpcServer& GrpcServer::operator=(GrpcServer&& other) noexcept {
 
 GrpcServer::~GrpcServer() { Shutdown(); }
 
+base::Result<void> GrpcServer::Listen(const Options& options, grpc::ServerBuilder* builder) {
+  const auto credentials = grpc::InsecureServerCredentials();
+  if (const auto path = SocketPathOf(options.address)) {
+    if (auto may = CheckSocketPath(*path); !may) return may;
+    builder->AddListeningPort(options.address, credentials);
+    address_ = options.address;
+    return {};
+  }
+  builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                              static_cast<int>(options.handshake_deadline.count()));
+  builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
+                              static_cast<int>(options.idle_deadline.count()));
+  door_ = std::make_unique<Door>(options.limits);
+  const auto port = door_->front.Listen(options.address);
+  if (!port) return std::unexpected(port.error());
+  using Experimental = grpc::ServerBuilder::experimental_type;
+  door_->acceptor = builder->experimental().AddExternalConnectionAcceptor(
+      Experimental::ExternalConnectionType::FROM_FD, credentials);
+  port_ = *port;
+  address_ = base::StrCat(options.address.substr(0, options.address.rfind(':')), ":", port_);
+  return {};
+}
+
 base::Result<GrpcServer> GrpcServer::Start(const Options& options,
                                            const std::vector<grpc::Service*>& services) {
   static std::once_flag health_once;
   std::call_once(health_once, [] { grpc::EnableDefaultHealthCheckService(true); });
 
   grpc::ServerBuilder builder;
-  int port = 0;
-  // Without this a second server would silently share the port of the first.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  builder.AddListeningPort(options.address, grpc::InsecureServerCredentials(), &port);
   builder.SetMaxReceiveMessageSize(options.max_message_bytes);
   if (options.registry != nullptr) {
     builder.experimental().SetInterceptorCreators(CountCalls(options.registry));
@@ -44,26 +71,37 @@ base::Result<GrpcServer> GrpcServer::Start(const Options& options,
   for (grpc::Service* service : services) builder.RegisterService(service);
 
   GrpcServer result;
+  if (auto listens = result.Listen(options, &builder); !listens) {
+    return std::unexpected(listens.error());
+  }
   result.server_ = builder.BuildAndStart();
-  if (result.server_ == nullptr || port == 0) {
-    return base::Fail(
-        base::ErrorCode::kUnavailable,
-        base::StrCat("cannot listen on '", options.address, "': the address is wrong or in use"));
+  if (result.server_ == nullptr) {
+    return base::Fail(base::ErrorCode::kUnavailable,
+                      base::StrCat("cannot serve gRPC on '", options.address, "'"));
+  }
+  if (const auto path = SocketPathOf(options.address)) {
+    if (auto closed = CloseSocketToOthers(*path); !closed) return std::unexpected(closed.error());
   }
   if (auto* health = result.server_->GetHealthCheckService()) health->SetServingStatus(true);
-  const auto host = options.address.substr(0, options.address.rfind(':'));
-  result.address_ = base::StrCat(host, ":", port);
-  result.port_ = port;
+  if (result.door_ != nullptr) {
+    result.door_->front.Start([acceptor = result.door_->acceptor.get()](int descriptor) {
+      grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+      connection.fd = descriptor;
+      acceptor->HandleNewConnection(&connection);
+    });
+  }
   return result;
 }
 
 void GrpcServer::Shutdown(std::chrono::milliseconds grace) {
   if (server_ == nullptr) return;
+  if (door_ != nullptr) door_->front.Stop();
   if (auto* health = server_->GetHealthCheckService()) health->SetServingStatus(false);
   server_->Shutdown(
       gpr_time_add(gpr_now(GPR_CLOCK_REALTIME), gpr_time_from_millis(grace.count(), GPR_TIMESPAN)));
   server_->Wait();
   server_.reset();
+  door_.reset();
 }
 
 }  // namespace eidolon::runtime

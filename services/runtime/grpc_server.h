@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "services/base/error.h"
+#include "services/runtime/tcp_front.h"
 
 namespace grpc {
 class Server;
+class ServerBuilder;
 class Service;
 }  // namespace grpc
 namespace prometheus {
@@ -24,8 +26,14 @@ namespace eidolon::runtime {
 class GrpcServer {
  public:
   struct Options {
-    // "host:port"; port 0 takes a free one, see port().
+    // "host:port", where port 0 takes a free one, or "unix:PATH" in a folder of mode 0700.
     std::string address = "127.0.0.1:0";
+    // Of TCP alone: whoever reaches a Unix socket is this user.
+    TcpLimits limits;
+    // A connection that has not begun to speak HTTP/2 by then is closed.
+    std::chrono::milliseconds handshake_deadline{10'000};
+    // So is one that has had no call for so long; clients connect again by themselves.
+    std::chrono::milliseconds idle_deadline{600'000};
     // Largest message received; streams of log lines and payload batches stay far below.
     int max_message_bytes = 64 << 20;
     // Where calls are counted (call_counter.h); null: nowhere. Outlives the server.
@@ -41,8 +49,8 @@ class GrpcServer {
   GrpcServer& operator=(GrpcServer&&) noexcept;
   ~GrpcServer();  // Shutdown with no grace.
 
-  int port() const { return port_; }
-  // "host:port" with the real port, as a client dials it.
+  int port() const { return port_; }  // 0 for a Unix socket.
+  // "host:port" with the real port, or "unix:PATH", as a client dials it.
   const std::string& address() const { return address_; }
 
   // Refuses new calls, lets running ones go on for `grace`, then cancels them; returns when none is
@@ -50,8 +58,14 @@ class GrpcServer {
   void Shutdown(std::chrono::milliseconds grace = std::chrono::milliseconds(0));
 
  private:
+  // Where connections of TcpFront are handed over.
+  struct Door;
+
   GrpcServer();
+  base::Result<void> Listen(const Options& options, grpc::ServerBuilder* builder);
+
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<Door> door_;
   std::string address_;
   int port_ = 0;
 };

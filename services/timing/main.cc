@@ -10,6 +10,7 @@
 #include "services/process/confinement.h"
 #include "services/runtime/grpc_server.h"
 #include "services/runtime/metrics_page.h"
+#include "services/runtime/open_files.h"
 #include "services/runtime/signal_waiter.h"
 #include "services/timing/count_flags.h"
 #include "services/timing/gpu_flags.h"
@@ -34,6 +35,7 @@ int Fail(const eidolon::base::Error& error) {
 int Serve(Flags flags) {
   using eidolon::base::Level;
   eidolon::runtime::SignalWaiter signals;
+  eidolon::runtime::RaiseOpenFiles();
   const eidolon::base::SystemClock clock;
   eidolon::runtime::MetricsPage page;
   if (!flags.token_key_file.empty()) {
@@ -67,7 +69,8 @@ int Serve(Flags flags) {
 int main(int argc, char** argv) {
   CLI::App app("Eidolon's timing service: how long kernels last on an emulated GPU");
   Flags flags;
-  app.add_option("--listen", flags.listen, "host:port to serve gRPC on")->capture_default_str();
+  app.add_option("--listen", flags.listen, "host:port or unix:PATH to serve gRPC on")
+      ->capture_default_str();
   app.add_option("--metrics", flags.metrics, "host:port of the Prometheus page; none when empty");
   app.add_option("--gpu-models", flags.options.gpu_model_directory,
                  "folder with GPU model files of your own")

@@ -7,6 +7,7 @@
 #include "services/base/log.h"
 #include "services/controller/agents/controller_service.h"
 #include "services/controller/embedded/controller.h"
+#include "services/controller/embedded/socket_folder.h"
 #include "services/controller/http/listener.h"
 #include "services/controller/place/local_placement.h"
 #include "services/controller/place/run_directory.h"
@@ -27,13 +28,14 @@ struct ControllerHost::Parts {
       : simulators(options.timing_address, options.network_address, options.token_issuer, clock),
         metrics(registry),
         placement(options.agent.empty() ? ProgramDirectory() + "/eidolon-agent" : options.agent,
-                  options.job_umask) {}
+                  {.umask = options.job_umask, .open_files = options.job_open_files}) {}
 
   simulators::SimulatorClients simulators;
   metrics::Metrics metrics;
   place::LocalPlacement placement;
   std::unique_ptr<Controller> controller;
   std::unique_ptr<agents::ControllerService> service;
+  std::optional<SocketFolder> sockets;  // None: the options say where agents connect.
   std::optional<runtime::GrpcServer> grpc;
   std::string token, socket_path;
   std::unique_ptr<rest::TokenAuthorizer> authorizer;
@@ -47,12 +49,19 @@ struct ControllerHost::Parts {
     const std::string run_root =
         options.run_root.empty() ? place::RunDirectory::DefaultRoot() : options.run_root;
     if (auto ready = place::RunDirectory::PrepareRoot(run_root); !ready) return ready;
+    std::vector<std::string> temporary_folders = options.temporary_folders;
+    if (options.grpc_address.empty()) {
+      auto made = SocketFolder::Make(run_root);
+      if (!made) return std::unexpected(made.error());
+      sockets.emplace(std::move(*made));
+      temporary_folders.push_back(sockets->path());
+    }
     auto store = store::JobStore::Open(directory->database_path());
     if (!store) return std::unexpected(store.error());
     auto opened = Controller::Open({.run_root = run_root,
                                     .concurrent_jobs = options.concurrent_jobs,
                                     .keep_run_directories = options.keep_run_directories,
-                                    .temporary_directory = options.temporary_directory},
+                                    .temporary_folders = std::move(temporary_folders)},
                                    {.clock = clock,
                                     .placement = placement,
                                     .simulators = simulators,
@@ -67,7 +76,9 @@ struct ControllerHost::Parts {
   Result<void> LoadToken(const ControllerHostOptions& options,
                          const store::DataDirectory& directory) {
     socket_path = directory.socket_path();
-    if (socket_path.size() > http::kUnixPathBytesMax) {
+    if (socket_path.size() > http::kUnixPathBytesMax && !options.spare_socket.empty()) {
+      socket_path = options.spare_socket;
+    } else if (socket_path.size() > http::kUnixPathBytesMax) {
       base::Log(base::Level::kWarning, "command_socket_left_out",
                 {{"reason", "the path of the data folder is too long for a Unix socket in it"},
                  {"path", socket_path}});
@@ -87,7 +98,8 @@ struct ControllerHost::Parts {
 
   Result<void> Serve(const ControllerHostOptions& options) {
     service = std::make_unique<agents::ControllerService>(&controller->agents());
-    auto server = runtime::GrpcServer::Start({.address = options.grpc_address}, {service.get()});
+    const std::string address = sockets ? sockets->AddressOf("agents") : options.grpc_address;
+    auto server = runtime::GrpcServer::Start({.address = address}, {service.get()});
     if (!server) return std::unexpected(server.error());
     grpc.emplace(std::move(*server));
     auto http = rest::RestServer::Start({.address = options.rest_address,
@@ -117,6 +129,8 @@ ControllerHost::ControllerHost(std::unique_ptr<Parts> parts) : parts_(std::move(
 ControllerHost::~ControllerHost() { (void)Stop(); }
 
 const std::string& ControllerHost::address() const { return parts_->rest->address(); }
+
+const std::string& ControllerHost::socket() const { return parts_->socket_path; }
 
 const std::string& ControllerHost::token() const { return parts_->token; }
 

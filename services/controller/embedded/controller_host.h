@@ -6,10 +6,12 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "services/base/clock.h"
 #include "services/base/error.h"
@@ -22,8 +24,10 @@ class Registry;
 namespace eidolon::controller::embedded {
 
 struct ControllerHostOptions {
-  std::string rest_address = "127.0.0.1:8080";  // Port 0 takes a free one.
-  std::string grpc_address = "127.0.0.1:0";
+  // "host:port" of REST; port 0 takes a free one; empty: the Unix socket alone.
+  std::string rest_address = "127.0.0.1:8080";
+  // Where agents connect; empty: a Unix socket in a folder of its own.
+  std::string grpc_address;
   std::string timing_address;
   std::string network_address;
   // Signs tokens for both, when they ask for them.
@@ -36,9 +40,12 @@ struct ControllerHostOptions {
   // Whoever uses REST shows the token of the data folder, or comes over its Unix socket.
   bool authenticate = true;
   bool open_metrics = false;  // /metrics needs no token.
-  // Given back to agents and their jobs when this process has a mask of its own.
+  // Given back to agents and their jobs where this process has changed its own.
   std::optional<mode_t> job_umask;
-  std::string temporary_directory;  // Goes with this program, also when it is killed; empty: none.
+  std::optional<std::uint64_t> job_open_files;  // The soft limit.
+  // Path of REST's Unix socket where the data folder's is too long for one; empty: none then.
+  std::string spare_socket;
+  std::vector<std::string> temporary_folders;  // Go with this program, also when it is killed.
 };
 
 // The clock and the registry must outlive it.
@@ -49,8 +56,10 @@ class ControllerHost {
       prometheus::Registry* registry, std::function<std::string()> metrics_text);
   ~ControllerHost();  // Stops.
 
-  // "host:port" of REST.
+  // "host:port" of REST; empty without TCP.
   const std::string& address() const;
+  // REST's Unix socket; empty: there is none.
+  const std::string& socket() const;
   // What REST asks for; empty without authentication.
   const std::string& token() const;
   // The address of the status page for a browser, token and all.

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "services/base/clock.h"
 #include "services/controller/metrics/metrics.h"
@@ -16,7 +17,7 @@ struct ControllerOptions {
   std::string run_root;  // Where run directories are made.
   std::size_t concurrent_jobs = 1;
   bool keep_run_directories = false;
-  std::string temporary_directory;  // Goes with this program, also when it is killed; empty: none.
+  std::vector<std::string> temporary_folders;  // Go with this program, also when it is killed.
 };
 
 // Must outlive the controller.

@@ -81,9 +81,7 @@ place::PlacementRequest JobStarter::RequestOf(std::int64_t uid, const ActiveRun&
     request.agents.push_back({server, active.tokens()[server], directory.server_path(server)});
   }
   if (!options_.keep_run_directories) request.folders.push_back(directory.path());
-  if (!options_.temporary_directory.empty()) {
-    request.folders.push_back(options_.temporary_directory);
-  }
+  for (const std::string& folder : options_.temporary_folders) request.folders.push_back(folder);
   request.on_exit = [this, uid](std::uint32_t server, const std::string& how) {
     agents_.OnExit({uid, server}, how);
   };

@@ -20,6 +20,7 @@
 #include "services/process/confinement.h"
 #include "services/runtime/grpc_server.h"
 #include "services/runtime/metrics_page.h"
+#include "services/runtime/open_files.h"
 #include "services/runtime/signal_waiter.h"
 
 namespace {
@@ -82,6 +83,7 @@ eidolon::base::Result<std::optional<eidolon::runtime::TokenIssuer>> FindIssuer(
 
 int Serve(Flags flags) {
   eidolon::runtime::SignalWaiter signals;
+  eidolon::runtime::RaiseOpenFiles();
   const eidolon::base::SystemClock clock;
   eidolon::runtime::MetricsPage page;
   kube::Client client(flags.server, clock);

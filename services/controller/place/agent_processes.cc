@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -89,6 +90,7 @@ struct Prepared {
         working_directory(start.working_directory),
         output_path(start.output_path),
         umask(start.umask),
+        open_files(start.open_files),
         environment(MakeEnvironment(start.environment)) {
     for (std::string& entry : environment) environment_pointers.push_back(entry.data());
     environment_pointers.push_back(nullptr);
@@ -99,6 +101,7 @@ struct Prepared {
   std::string working_directory;
   std::string output_path;
   std::optional<mode_t> umask;
+  std::optional<std::uint64_t> open_files;
   std::vector<std::string> environment;
   std::vector<char*> environment_pointers;
   char* arguments[2] = {nullptr, nullptr};
@@ -127,6 +130,12 @@ struct Prepared {
   dup2(output, STDOUT_FILENO);
   dup2(output, STDERR_FILENO);
   if (prepared.umask) umask(*prepared.umask);
+  if (prepared.open_files) {
+    rlimit limit = {};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) fail();
+    limit.rlim_cur = *prepared.open_files;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0) fail();
+  }
   execve(prepared.program.c_str(), prepared.arguments, prepared.environment_pointers.data());
   fail();
   _exit(127);

@@ -21,8 +21,10 @@ struct ProcessStart {
   std::string working_directory;
   // Added to this program's own environment.
   std::vector<std::pair<std::string, std::string>> environment;
-  std::string output_path;                     // Where stdout and stderr go.
-  std::optional<mode_t> umask = std::nullopt;  // In place of this program's own.
+  std::string output_path;  // Where stdout and stderr go.
+  // In place of this program's own: the file mode mask, the soft limit of open files.
+  std::optional<mode_t> umask = std::nullopt;
+  std::optional<std::uint64_t> open_files = std::nullopt;
 };
 
 // Owns its children and all that they start: the destructor kills those that are left and waits for

@@ -73,6 +73,20 @@ TEST(AgentProcessesTest, GivesAProgramTheFileModesOfItsUser) {
   EXPECT_EQ(status.st_mode & 07777u, 0640u);
 }
 
+TEST(AgentProcessesTest, GivesAProgramTheOpenFilesOfItsUser) {
+  const testing::TemporaryDirectory root;
+  std::promise<std::string> end;
+  AgentProcesses processes;
+  ProcessStart start = StartOf(root, "ulimit -S -n");
+  start.open_files = 321;  // This program may have raised its own.
+
+  const auto process = processes.Start(start, [&](const std::string& how) { end.set_value(how); });
+
+  ASSERT_TRUE(process) << process.error().message;
+  end.get_future().wait();
+  EXPECT_EQ(Contents(root / "out"), "321\n");
+}
+
 TEST(AgentProcessesTest, NamesTheSignalThatKilledAChild) {
   const testing::TemporaryDirectory root;
   std::promise<std::string> end;

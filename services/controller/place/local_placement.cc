@@ -38,7 +38,8 @@ base::Result<void> LocalPlacement::StartOne(const PlacementRequest& request,
                                               {kTokenVariable, slot.token},
                                               {kFoldersVariable, Joined(request.folders)}},
                               .output_path = slot.run_directory + "/agent.log",
-                              .umask = job_umask_};
+                              .umask = inherited_.umask,
+                              .open_files = inherited_.open_files};
   // Entered first, because the agent may end before its number is known here. The lock is not held
   // while starting: the thread that starts also calls back.
   {

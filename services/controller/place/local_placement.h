@@ -13,13 +13,19 @@
 
 namespace eidolon::controller::place {
 
+// Attributes of a process that this program has changed for itself; nothing: it has not.
+struct Inherited {
+  std::optional<mode_t> umask;
+  std::optional<std::uint64_t> open_files;  // The soft limit.
+};
+
 // Owns the processes; its end ends them.
 class LocalPlacement final : public Placement {
  public:
   // `agent_program`: path of eidolon-agent.
-  // `job_umask`: what agents and their jobs have in place of this process's own.
-  explicit LocalPlacement(std::string agent_program, std::optional<mode_t> job_umask = {})
-      : agent_program_(std::move(agent_program)), job_umask_(job_umask) {}
+  // `inherited`: what agents and their jobs have in place of this process's own.
+  explicit LocalPlacement(std::string agent_program, Inherited inherited = {})
+      : agent_program_(std::move(agent_program)), inherited_(inherited) {}
 
   base::Result<void> Start(const PlacementRequest& request) override;
   void Terminate(std::int64_t job_uid) override;
@@ -32,7 +38,7 @@ class LocalPlacement final : public Placement {
   void Signal(std::int64_t job_uid, int signal);
 
   const std::string agent_program_;
-  const std::optional<mode_t> job_umask_;
+  const Inherited inherited_;
   std::mutex mutex_;  // Guards agents_.
   // Process by job and server; 0 while it is being started.
   std::map<std::int64_t, std::map<std::uint32_t, int>> agents_;

@@ -36,6 +36,16 @@ constexpr std::chrono::seconds kMakingMax(60);
 constexpr int kRemovalsMax = 5;
 constexpr std::chrono::milliseconds kRemovalPause(20);
 
+// Random bytes in the name of a folder.
+constexpr std::size_t kNameBytes = 4;
+
+Result<void> CheckLength(const std::string& path) {
+  if (path.size() <= kRunPathBytesMax) return {};
+  return Fail(ErrorCode::kInvalidArgument,
+              StrCat("the run directory ", path, " is longer than ", kRunPathBytesMax,
+                     " bytes, too long for the sockets in it; choose a shorter --run-root"));
+}
+
 // The descriptor that holds the lock; an error number below 0.
 int LockOwner(const std::string& path, int flags) {
   const int file = open((path + kOwnerFile).c_str(), flags | O_RDWR | O_CLOEXEC, 0600);
@@ -110,20 +120,12 @@ Result<void> RunDirectory::PrepareRoot(const std::string& root) {
 
 Result<RunDirectory> RunDirectory::Make(const std::string& root, std::uint32_t servers) {
   if (auto ready = PrepareRoot(root); !ready) return std::unexpected(ready.error());
+  RunDirectory directory(StrCat(root, "/", MakeToken(kNameBytes)));
+  if (auto fits = CheckLength(directory.server_path(servers - 1)); !fits) {
+    return std::unexpected(fits.error());
+  }
+  if (auto created = directory.Create(); !created) return std::unexpected(created.error());
   std::error_code error;
-  RunDirectory directory(StrCat(root, "/", MakeToken(4)));
-  const std::string last = directory.server_path(servers - 1);
-  if (last.size() > kRunPathBytesMax) {
-    return Fail(ErrorCode::kInvalidArgument,
-                StrCat("the run directory ", last, " is longer than ", kRunPathBytesMax,
-                       " bytes, too long for the sockets in it; choose a shorter --run-root"));
-  }
-  fs::create_directories(directory.path(), error);
-  directory.lock_ = error ? -error.value() : LockOwner(directory.path(), O_CREAT);
-  if (directory.lock_ < 0) {
-    return Fail(ErrorCode::kInternal, StrCat("making ", directory.path(), kOwnerFile, ": ",
-                                             std::strerror(-std::exchange(directory.lock_, -1))));
-  }
   for (std::uint32_t server = 0; server < servers; ++server) {
     fs::create_directories(directory.server_path(server), error);
     if (error) {
@@ -132,6 +134,24 @@ Result<RunDirectory> RunDirectory::Make(const std::string& root, std::uint32_t s
     }
   }
   return directory;
+}
+
+Result<RunDirectory> RunDirectory::MakeForServices(const std::string& root) {
+  if (auto ready = PrepareRoot(root); !ready) return std::unexpected(ready.error());
+  RunDirectory directory(StrCat(root, "/services-", MakeToken(kNameBytes)));
+  if (auto fits = CheckLength(directory.path()); !fits) return std::unexpected(fits.error());
+  if (auto created = directory.Create(); !created) return std::unexpected(created.error());
+  return directory;
+}
+
+Result<void> RunDirectory::Create() {
+  std::error_code error;
+  fs::create_directories(path_, error);
+  if (!error) fs::permissions(path_, fs::perms::owner_all, error);
+  lock_ = error ? -error.value() : LockOwner(path_, O_CREAT);
+  if (lock_ >= 0) return {};
+  return Fail(ErrorCode::kInternal,
+              StrCat("making ", path_, kOwnerFile, ": ", std::strerror(-std::exchange(lock_, -1))));
 }
 
 RunDirectory::RunDirectory(RunDirectory&& other) noexcept

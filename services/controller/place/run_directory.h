@@ -17,6 +17,8 @@ class RunDirectory {
   static base::Result<void> PrepareRoot(const std::string& root);
   // Makes <root>/<8 random digits>/s0 ... , with access for this user only.
   static base::Result<RunDirectory> Make(const std::string& root, std::uint32_t servers);
+  // Makes <root>/services-<8 random digits>, for the Unix sockets of this program's own services.
+  static base::Result<RunDirectory> MakeForServices(const std::string& root);
   // $XDG_RUNTIME_DIR/eidolon or /tmp/eidolon-<uid>, whichever works.
   static std::string DefaultRoot();
 
@@ -30,6 +32,8 @@ class RunDirectory {
 
  private:
   explicit RunDirectory(std::string path) : path_(std::move(path)) {}
+  // Makes the folder and locks it.
+  base::Result<void> Create();
 
   std::string path_;
   int lock_ = -1;  // Held while this program lives: the folder is in use.

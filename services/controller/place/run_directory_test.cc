@@ -30,6 +30,19 @@ TEST(RunDirectoryTest, HasAFolderPerServerAndDisappears) {
   EXPECT_FALSE(fs::exists(path));
 }
 
+TEST(RunDirectoryTest, AFolderForServicesIsItsUsersAloneAndDisappears) {
+  const testing::TemporaryDirectory root;
+  std::string path;
+  {
+    const auto folder = RunDirectory::MakeForServices(root.path());
+    ASSERT_TRUE(folder) << folder.error().message;
+    path = folder->path();
+    EXPECT_EQ(fs::status(path).permissions(), fs::perms::owner_all);
+    EXPECT_EQ(CleanUpRuns(root.path()), 0);
+  }
+  EXPECT_FALSE(fs::exists(path));
+}
+
 TEST(RunDirectoryTest, StaysWhenKept) {
   const testing::TemporaryDirectory root;
   std::string path;

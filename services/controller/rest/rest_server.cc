@@ -74,30 +74,27 @@ class Server final : public RestServer {
   ~Server() override { Stop(); }
 
   Result<void> Start() {
-    const auto wanted = ParseAddress(options_.address);
-    if (!wanted) return std::unexpected(wanted.error());
-    loopback_only_ = IsLoopback(wanted->host);
     Configure();
     for (const Route& route : handlers_.routes()) AddRoute(route);
-    auto listener = http::ListenTcp(wanted->host, wanted->port);
-    if (!listener) return base::Wrap("cannot listen on " + options_.address, listener.error());
-    address_ = StrCat(wanted->host, ":", listener->port);
-    if (!loopback_only_) {
-      base::Log(base::Level::kWarning, "rest_open_to_the_network", {{"address", address_}});
-    }
     std::vector<http::Descriptor> listeners;
-    listeners.push_back(std::move(listener->descriptor));
+    if (!options_.address.empty()) {
+      if (auto listens = ListenTcp(&listeners); !listens) return listens;
+    }
     if (!options_.unix_socket.empty()) {
       auto local = http::ListenUnix(options_.unix_socket);
       if (local) {
         listeners.push_back(std::move(*local));
-      } else if (local.error().code == ErrorCode::kInvalidArgument) {
+      } else if (local.error().code == ErrorCode::kInvalidArgument && !address_.empty()) {
         // A folder may lie deeper than a socket can; the token is left.
         base::Log(base::Level::kWarning, "no_unix_socket",
                   {{"path", options_.unix_socket}, {"reason", local.error().message}});
       } else {
         return base::Wrap("cannot listen on " + options_.unix_socket, local.error());
       }
+    }
+    if (listeners.empty()) {
+      return base::Fail(ErrorCode::kInvalidArgument,
+                        "REST has no address and no Unix socket; name one of them");
     }
     return Serve(std::move(listeners));
   }
@@ -116,6 +113,20 @@ class Server final : public RestServer {
   }
 
  private:
+  Result<void> ListenTcp(std::vector<http::Descriptor>* listeners) {
+    const auto wanted = ParseAddress(options_.address);
+    if (!wanted) return std::unexpected(wanted.error());
+    loopback_only_ = IsLoopback(wanted->host);
+    auto listener = http::ListenTcp(wanted->host, wanted->port);
+    if (!listener) return base::Wrap("cannot listen on " + options_.address, listener.error());
+    address_ = StrCat(wanted->host, ":", listener->port);
+    if (!loopback_only_) {
+      base::Log(base::Level::kWarning, "rest_open_to_the_network", {{"address", address_}});
+    }
+    listeners->push_back(std::move(listener->descriptor));
+    return {};
+  }
+
   Result<void> Serve(std::vector<http::Descriptor> listeners) {
     http::ServerOptions options = {.limits = options_.connections,
                                    .workers = options_.streams_max + kThreadsBesideStreams};

@@ -15,7 +15,8 @@
 namespace eidolon::controller::rest {
 
 struct RestServerOptions {
-  std::string address = "127.0.0.1:8080";  // Port 0 takes a free one.
+  // Port 0 takes a free one; empty: listens on the Unix socket alone.
+  std::string address = "127.0.0.1:8080";
   std::size_t body_bytes_max = 1u << 20;
   std::size_t streams_max = 24;  // Followers of logs and events at a time.
   // Also listens here, for processes of this user and of root alone; they need no token. Empty:
@@ -34,7 +35,7 @@ class RestServer {
                                                          Authorizer* authorizer = nullptr);
   virtual ~RestServer() = default;  // Stops.
 
-  // "host:port" with the real port.
+  // "host:port" with the real port; empty without TCP.
   virtual const std::string& address() const = 0;
   // Ends streams, refuses new requests, returns when none is left.
   virtual void Stop() = 0;
