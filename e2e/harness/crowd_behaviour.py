@@ -3,6 +3,8 @@ behaviour.py; the figures that it prints are those of the real service."""
 
 import concurrent.futures
 import contextlib
+import multiprocessing
+import os
 import pathlib
 import resource
 import socket
@@ -85,6 +87,51 @@ def a_crowd_of_silent_and_dripping_connections_keeps_nobody_out(world):
             dripping.join()
         print(f"     {CROWD} connections; the longest of {len(waits)} answers took {max(waits):.3f} s")
         expect(max(waits) < 5, f"an answer took {max(waits):.1f} s")
+
+
+def be_greedy(server, crowded):
+    """As another user: opens connections that ask for much and read nothing, as many as there may be, for ever."""
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+    host, port = server.address.rsplit(":", 1)
+    crowd = []
+    while True:
+        client = socket.socket()
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        client.connect((host, int(port)))
+        with contextlib.suppress(OSError):
+            client.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 40)
+        crowd.append(client)
+        if len(crowd) > 150:
+            crowded.set()
+            crowd.pop(0).close()
+
+
+@test
+@alone
+def another_users_greedy_connections_leave_the_owner_its_share(world):
+    if os.geteuid() != 0:
+        print("     only root can act as another user")
+        return
+    with own_server(world) as server:
+        fork = multiprocessing.get_context("fork")
+        crowded = fork.Event()
+        greedy = fork.Process(target=be_greedy, args=(server, crowded))
+        greedy.start()
+        try:
+            expect(crowded.wait(30), "there is no crowd")
+            until = time.monotonic() + 5
+            count = 0
+            while time.monotonic() < until:
+                for path in ("/livez", server.jobs_path()):
+                    status, answer = server.request("GET", path)
+                    expect(status == 200, f"{path} of the owner: {status} {answer}")
+                    count += 1
+            print(f"     {count} requests of the owner were answered")
+        finally:
+            greedy.kill()
+            greedy.join()
 
 
 def large_document(name, kind):

@@ -26,7 +26,7 @@ Connection::Connection(Descriptor socket, Peer peer, const ConnectionLimits& lim
                        std::int64_t now)
     : socket_(std::move(socket)),
       peer_(std::move(peer)),
-      client_(ClientOf(peer_.address)),
+      client_(ClientOf(peer_)),
       limits_(limits),
       reader_(limits.read),
       since_(now) {}

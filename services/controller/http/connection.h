@@ -18,6 +18,10 @@ namespace eidolon::controller::http {
 struct ConnectionLimits {
   std::size_t connections_max = 512;
   std::size_t client_connections_max = 128;
+  // Connections over a limit that may still ask for what is always served, beside those above.
+  std::size_t excess_max = 128;
+  std::size_t client_excess_max = 8;
+  std::chrono::milliseconds excess_deadline{2'000};
   // Connections that only wait for their client to take note of a refusal, beside those above.
   std::size_t closing_max = 128;
   std::chrono::milliseconds head_deadline{10'000};
@@ -27,7 +31,8 @@ struct ConnectionLimits {
   std::chrono::milliseconds transfer_grace{30'000};
   std::size_t transfer_bytes_per_second = 32u << 10;
   std::chrono::milliseconds closing_deadline{2'000};
-  // Over all connections: of requests that are not answered, and of answers that are not read.
+  // Over all connections (one client may hold half of the first): of requests that are not
+  // answered, and of answers that are not read.
   std::size_t request_bytes_max = 32u << 20;
   std::size_t answer_bytes_max = 64u << 20;
   ReadLimits read;
@@ -65,6 +70,8 @@ class Connection {
   const std::string& client() const { return client_; }
   int socket() const { return socket_.get(); }
   bool has_request() const;
+  // The path of the request. Requires: has_request.
+  const std::string& path() const { return reader_.path(); }
   // What the reader refuses, until Refuse.
   const Refusal* refusal() const;
   // Whether this is a last answer or later: it counts as a connection no more.

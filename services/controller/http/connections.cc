@@ -168,27 +168,29 @@ void Connections::ResumeAccepting(std::int64_t now) {
 void Connections::Add(Descriptor socket, std::int64_t now) {
   auto peer = PeerOf(socket.get());
   if (!peer) return;
+  if (!peer->user && events_.find_user) peer->user = events_.find_user(socket.get());
   const int yes = 1;
   // Neither exists for a Unix socket.
   setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
   setsockopt(socket.get(), SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
   const std::uint64_t id = next_id_++;
   auto connection = std::make_unique<Connection>(std::move(socket), std::move(*peer), limits_, now);
-  const auto refusal = MakeRoom(connection->client(), now);
-  Connection* const added = connection.get();
-  const std::uint32_t interest = added->interest();
-  if (!Watch(added->socket(), id, interest)) return;
-  entries_.emplace(id, Entry{std::move(connection), interest});
-  if (refusal != nullptr) Refuse(added, *refusal, now);
+  const std::string client = connection->client();
+  auto excess = MakeRoom(client, now);
+  const bool is_excess = excess != nullptr;
+  const std::uint32_t interest = connection->interest();
+  if (!Watch(connection->socket(), id, interest)) return;
+  entries_.emplace(id, Entry{std::move(connection), interest, std::move(excess)});
   // Most clients have sent their request by now.
   OnReady(id, EPOLLIN, now);
+  if (is_excess) BoundExcess(client, now);
 }
 
 std::unique_ptr<Refusal> Connections::MakeRoom(const std::string& client, std::int64_t now) {
   std::size_t all = 0;
   std::size_t own = 0;
   for (const auto& [id, entry] : entries_) {
-    if (entry.connection->last()) continue;
+    if (entry.connection->last() || entry.excess != nullptr) continue;
     ++all;
     own += entry.connection->client() == client;
   }
@@ -210,7 +212,7 @@ std::string Connections::BiggestClient() const {
   std::map<std::string, std::size_t> counts;
   for (const auto& [id, entry] : entries_) {
     const bool waits = entry.connection->waiting_since().has_value();
-    if (waits && !entry.connection->last()) ++counts[entry.connection->client()];
+    if (waits && !entry.connection->last() && !entry.excess) ++counts[entry.connection->client()];
   }
   const auto most =
       std::max_element(counts.begin(), counts.end(),
@@ -223,13 +225,42 @@ bool Connections::Evict(const std::string& client, const Refusal& refusal, std::
   for (const auto& [id, entry] : entries_) {
     Connection* const at = entry.connection.get();
     const auto since = at->waiting_since();
-    if (!since || at->last() || (!client.empty() && at->client() != client)) continue;
+    if (!since || at->last() || entry.excess || (!client.empty() && at->client() != client))
+      continue;
     if (at->phase() == Phase::kAnswering && now - *since < kSlowNs) continue;
     if (longest == nullptr || *since < *longest->waiting_since()) longest = at;
   }
   if (longest == nullptr) return false;
   Refuse(longest, refusal, now);
   return true;
+}
+
+void Connections::BoundExcess(const std::string& client, std::int64_t now) {
+  std::size_t all = 0;
+  std::map<std::string, std::size_t> counts;
+  for (const auto& [id, entry] : entries_) {
+    if (entry.excess == nullptr || entry.connection->last()) continue;
+    ++all;
+    ++counts[entry.connection->client()];
+  }
+  if (counts[client] > limits_.client_excess_max) {
+    EvictExcess(client, now);
+  } else if (all > limits_.excess_max) {
+    const auto most =
+        std::ranges::max_element(counts, {}, [](const auto& row) { return row.second; });
+    EvictExcess(most->first, now);
+  }
+}
+
+bool Connections::EvictExcess(const std::string& client, std::int64_t now) {
+  for (const auto& [id, entry] : entries_) {
+    Connection* const at = entry.connection.get();
+    if (entry.excess == nullptr || at->last() || at->client() != client) continue;
+    if (!at->waiting_since()) continue;
+    Refuse(at, *entry.excess, now);
+    return true;
+  }
+  return false;
 }
 
 void Connections::OnReady(std::uint64_t id, std::uint32_t events, std::int64_t now) {
@@ -249,12 +280,14 @@ void Connections::OnReady(std::uint64_t id, std::uint32_t events, std::int64_t n
 }
 
 void Connections::Settle(std::uint64_t id, std::int64_t now) {
-  Connection* const connection = entries_.at(id).connection.get();
+  const Entry& entry = entries_.at(id);
+  Connection* const connection = entry.connection.get();
   if (const Refusal* refusal = connection->refusal()) Refuse(connection, Refusal(*refusal), now);
   if (connection->has_request()) {
-    // Whoever has not finished makes room for whoever has.
-    RelieveMemory(now);
-    if (RequestBytes() > limits_.request_bytes_max) {
+    if (entry.excess != nullptr && !events_.is_unlimited(connection->path())) {
+      return Refuse(connection, *entry.excess, now);
+    }
+    if (!HasRoomForRequest(connection->client(), now)) {
       Refuse(connection, {503, Reason::kMemory, "too many requests wait; try again"}, now);
     } else {
       auto outbox = std::make_shared<Outbox>([bell = bell_, id] { bell->Ring(id); });
@@ -276,7 +309,7 @@ void Connections::Refuse(Connection* connection, const Refusal& refusal, std::in
 void Connections::EndLate(std::int64_t now) {
   for (auto& [id, entry] : entries_) {
     Connection* const connection = entry.connection.get();
-    std::int64_t deadline = connection->deadline();
+    std::int64_t deadline = DeadlineOf(entry);
     if (stopping_since_ != 0) {
       const bool waits = connection->waiting_since().has_value();
       if (waits) deadline = std::min(deadline, stopping_since_ + kStopNs);
@@ -289,44 +322,74 @@ void Connections::EndLate(std::int64_t now) {
     if (quiet) {
       connection->Close();
     } else {
-      Refuse(connection, connection->Lateness(), now);
+      Refuse(connection, entry.excess ? *entry.excess : connection->Lateness(), now);
     }
     Settle(id, now);
   }
 }
 
-std::size_t Connections::RequestBytes() const {
+std::int64_t Connections::DeadlineOf(const Entry& entry) const {
+  const std::int64_t deadline = entry.connection->deadline();
+  const auto since = entry.connection->waiting_since();
+  if (entry.excess == nullptr || !since) return deadline;
+  const std::int64_t own = std::chrono::nanoseconds(limits_.excess_deadline).count();
+  return std::min(deadline, *since + own);
+}
+
+std::size_t Connections::BytesIn(Phase phase, const std::string& client) const {
   std::size_t sum = 0;
-  for (const auto& [id, entry] : entries_) sum += entry.connection->request_bytes();
+  for (const auto& [id, entry] : entries_) {
+    const Connection& at = *entry.connection;
+    if (!client.empty() && at.client() != client) continue;
+    sum += phase == Phase::kReading ? at.request_bytes() : at.answer_bytes();
+  }
   return sum;
 }
 
-std::size_t Connections::AnswerBytes() const {
-  std::size_t sum = 0;
-  for (const auto& [id, entry] : entries_) sum += entry.connection->answer_bytes();
-  return sum;
+bool Connections::HasRoomForRequest(const std::string& client, std::int64_t now) {
+  RelieveMemory(now);
+  const auto has_share = [&] {
+    return BytesIn(Phase::kReading, client) <= limits_.request_bytes_max / 2;
+  };
+  while (!has_share() && RelieveOnce(Phase::kReading, client, now)) {
+  }
+  return has_share() && BytesIn(Phase::kReading, "") <= limits_.request_bytes_max;
+}
+
+bool Connections::RelieveOnce(Phase phase, const std::string& client, std::int64_t now) {
+  // What could be given back, by client.
+  std::map<std::string, std::size_t> held;
+  const auto bytes_of = [phase](const Connection& at) -> std::size_t {
+    const bool holds = phase == Phase::kReading ? at.started() : at.answer_bytes() > 0;
+    if (at.phase() != phase || !holds || !at.waiting_since()) return 0;
+    return phase == Phase::kReading ? at.request_bytes() : at.answer_bytes();
+  };
+  for (const auto& [id, entry] : entries_) {
+    const Connection& at = *entry.connection;
+    const std::size_t bytes = client.empty() || at.client() == client ? bytes_of(at) : 0;
+    if (bytes > 0) held[at.client()] += bytes;
+  }
+  if (held.empty()) return false;
+  const auto most = std::ranges::max_element(held, {}, [](const auto& row) { return row.second; });
+  Connection* oldest = nullptr;
+  for (const auto& [id, entry] : entries_) {
+    Connection* const at = entry.connection.get();
+    if (at->client() != most->first || bytes_of(*at) == 0) continue;
+    if (oldest == nullptr || *at->waiting_since() < *oldest->waiting_since()) oldest = at;
+  }
+  const char* const detail = phase == Phase::kReading
+                                 ? "too many requests are being read; try again"
+                                 : "too many answers are not read";
+  Refuse(oldest, {503, Reason::kMemory, detail}, now);
+  return true;
 }
 
 void Connections::RelieveMemory(std::int64_t now) {
-  const auto oldest = [this](Phase phase) {
-    Connection* found = nullptr;
-    for (const auto& [id, entry] : entries_) {
-      Connection* const at = entry.connection.get();
-      const bool holds = phase == Phase::kReading ? at->started() : at->answer_bytes() > 0;
-      if (at->phase() != phase || !holds || !at->waiting_since()) continue;
-      if (found == nullptr || *at->waiting_since() < *found->waiting_since()) found = at;
-    }
-    return found;
-  };
-  while (RequestBytes() > limits_.request_bytes_max) {
-    Connection* const at = oldest(Phase::kReading);
-    if (at == nullptr) break;
-    Refuse(at, {503, Reason::kMemory, "too many requests are being read; try again"}, now);
+  while (BytesIn(Phase::kReading, "") > limits_.request_bytes_max) {
+    if (!RelieveOnce(Phase::kReading, "", now)) break;
   }
-  while (AnswerBytes() > limits_.answer_bytes_max) {
-    Connection* const at = oldest(Phase::kAnswering);
-    if (at == nullptr) break;
-    Refuse(at, {503, Reason::kMemory, "too many answers are not read"}, now);
+  while (BytesIn(Phase::kAnswering, "") > limits_.answer_bytes_max) {
+    if (!RelieveOnce(Phase::kAnswering, "", now)) break;
   }
 }
 
@@ -354,7 +417,7 @@ void Connections::Sweep() {
 int Connections::TimeoutMs(std::int64_t now) const {
   std::int64_t next = accept_again_at_ == 0 ? kNever : accept_again_at_;
   for (const auto& [id, entry] : entries_) {
-    next = std::min(next, entry.connection->deadline());
+    next = std::min(next, DeadlineOf(entry));
   }
   if (stopping_since_ != 0) next = std::min(next, now + 10 * kMillisecond);
   if (next == kNever) return -1;

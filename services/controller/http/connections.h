@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -25,6 +26,10 @@ struct ConnectionEvents {
   std::function<void(Request, const Peer&, std::shared_ptr<Outbox>)> on_request;
   // The whole answer, head and body, to what is refused.
   std::function<std::string(const Refusal&)> to_answer;
+  // Whether a path is answered on connections over the limits, too.
+  std::function<bool(const std::string& path)> is_unlimited;
+  // The user at the other end of a TCP connection; null: limits go by address.
+  std::function<std::optional<uid_t>(int socket)> find_user;
   // Something was refused, with an answer or without.
   std::function<void(const Refusal&)> on_refusal;
   // How many connections are open.
@@ -33,6 +38,8 @@ struct ConnectionEvents {
 
 // Whoever is over a limit loses the connection that has waited longest for its client, so that a
 // crowd of half-open ones does not keep anybody out who speaks: not even from the same address.
+// Where none waits, the new connection is in excess: for a short time it may ask for what is
+// always served, and any other request on it is refused.
 // Start, Stop and the destructor are called by one thread.
 class Connections {
  public:
@@ -53,7 +60,8 @@ class Connections {
   class Bell;  // Workers ring it when an outbox has something.
   struct Entry {
     std::unique_ptr<Connection> connection;
-    std::uint32_t interest = 0;  // As the kernel was told.
+    std::uint32_t interest = 0;                 // As the kernel was told.
+    std::unique_ptr<Refusal> excess = nullptr;  // Why it is over a limit; null: it is not.
   };
   using Entries = std::map<std::uint64_t, Entry>;  // In order of arrival.
 
@@ -70,14 +78,23 @@ class Connections {
   // Refuses the connection of the client (empty: of any) that has waited longest for its client.
   bool Evict(const std::string& client, const Refusal& refusal, std::int64_t now);
   std::string BiggestClient() const;
+  // Refuses the oldest connections in excess of the client, and in all, when they are too many.
+  void BoundExcess(const std::string& client, std::int64_t now);
+  bool EvictExcess(const std::string& client, std::int64_t now);
+  std::int64_t DeadlineOf(const Entry& entry) const;
   void OnReady(std::uint64_t id, std::uint32_t events, std::int64_t now);
   // Hands a request over, sends a refusal.
   void Settle(std::uint64_t id, std::int64_t now);
   void Refuse(Connection* connection, const Refusal& refusal, std::int64_t now);
   void EndLate(std::int64_t now);
   void RelieveMemory(std::int64_t now);
-  std::size_t RequestBytes() const;
-  std::size_t AnswerBytes() const;
+  // Whether a request of the client that is complete finds room: its unfinished ones make some.
+  bool HasRoomForRequest(const std::string& client, std::int64_t now);
+  // Held in connections of this phase by the client; empty: by all.
+  std::size_t BytesIn(Connection::Phase phase, const std::string& client) const;
+  // Refuses the connection of the client (empty: of the one that holds most) that has waited
+  // longest.
+  bool RelieveOnce(Connection::Phase phase, const std::string& client, std::int64_t now);
   // Forgets what is closed, and the oldest that are closing when they are many; tells the kernel
   // what the others wait for.
   void Sweep();

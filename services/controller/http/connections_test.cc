@@ -48,7 +48,8 @@ class ConnectionsTest : public ::testing::Test {
  protected:
   ~ConnectionsTest() override { Release(); }
 
-  void Serve(const ServerOptions& options) {
+  void Serve(const ServerOptions& options,
+             std::function<std::optional<uid_t>(int)> find_user = nullptr) {
     server_.emplace();
     AddRoutes();
     auto tcp = ListenTcp("127.0.0.1", 0);
@@ -65,6 +66,7 @@ class ConnectionsTest : public ::testing::Test {
                                             " No\r\nContent-Length: ", refusal.detail.size(),
                                             "\r\n\r\n", refusal.detail);
                             },
+                        .find_user = std::move(find_user),
                         .on_refusal =
                             [this](const Refusal& refusal) {
                               const std::lock_guard lock(mutex_);
@@ -272,11 +274,94 @@ TEST_F(ConnectionsTest, RefusesAClientWhoseConnectionsAreAllBusyAndServesOthers)
   const RawClient third = Connect("127.0.0.2");
   third.Send(Get("/hello"));
   Await([this] { return count_ == 3; });
-  EXPECT_THAT(Ask(Get("/livez"), "127.0.0.3"), StartsWith("HTTP/1.1 503"));
+  EXPECT_THAT(Ask(Get("/hello"), "127.0.0.3"), StartsWith("HTTP/1.1 503"));
 
   Release();
   EXPECT_THAT(one.ReadUntil("waited"), EndsWith("waited"));
   EXPECT_THAT(third.ReadUntil("2 "), EndsWith("hello 127.0.0.2 "));
+}
+
+TEST_F(ConnectionsTest, AnswersLivezOverEveryLimit) {
+  Serve({.limits = {.connections_max = 3, .client_connections_max = 2}, .workers = 3});
+  std::vector<RawClient> busy;
+  for (const char* from : {"", "", "127.0.0.2"}) {
+    busy.push_back(Connect(from));
+    busy.back().Send(Get("/wait"));
+  }
+  Await([this] { return waiting_ == 3; });
+
+  // Of the client that has too many, and of one that finds no room.
+  for (const char* from : {"", "127.0.0.3"}) {
+    EXPECT_THAT(Ask(Get("/livez"), from), EndsWith("ok")) << from;
+    EXPECT_THAT(Ask(Get("/livez?a=b"), from), EndsWith("ok")) << from;
+    EXPECT_THAT(Ask(Get("/livez/"), from),
+                StartsWith(*from == '\0' ? "HTTP/1.1 429" : "HTTP/1.1 503"));
+  }
+  const RawClient again = Connect();
+  again.Send(Get("/livez"));
+  EXPECT_THAT(again.ReadUntil("ok"), EndsWith("ok"));
+  again.Send(Get("/hello"));
+  EXPECT_THAT(again.ReadAll(), StartsWith("HTTP/1.1 429"));
+}
+
+TEST_F(ConnectionsTest, SilentConnectionsInExcessMakeRoomForLivez) {
+  Serve({.limits = {.connections_max = 8,
+                    .client_connections_max = 1,
+                    .excess_max = 4,
+                    .client_excess_max = 2,
+                    .excess_deadline = milliseconds(60'000)},
+         .workers = 1});
+  const RawClient busy = Connect();
+  busy.Send(Get("/wait"));
+  Await([this] { return waiting_ == 1; });
+  std::vector<RawClient> silent;
+  for (int i = 0; i < 20; ++i) silent.push_back(Connect());
+
+  EXPECT_THAT(Ask(Get("/livez")), EndsWith("ok"));
+  EXPECT_THAT(silent.front().ReadAll(), StartsWith("HTTP/1.1 429"));
+}
+
+TEST_F(ConnectionsTest, ASilentConnectionInExcessIsRefusedSoon) {
+  Serve({.limits = {.client_connections_max = 1, .excess_deadline = milliseconds(100)},
+         .workers = 1});
+  const RawClient busy = Connect();
+  busy.Send(Get("/wait"));
+  Await([this] { return waiting_ == 1; });
+
+  EXPECT_THAT(Connect().ReadAll(), StartsWith("HTTP/1.1 429"));
+}
+
+// All users of a machine come from 127.0.0.1.
+TEST_F(ConnectionsTest, LimitsGoByUserWhereTheKernelNamesOne) {
+  uid_t user = 1001;
+  Serve({.limits = {.client_connections_max = 2}, .workers = 8},
+        [&user](int) { return std::optional(user); });
+  std::vector<RawClient> busy;
+  for (int i = 0; i < 2; ++i) {
+    busy.push_back(Connect());
+    busy.back().Send(Get("/wait"));
+  }
+  Await([this] { return waiting_ == 2; });
+  EXPECT_THAT(Ask(Get("/hello"), "127.0.0.2"), StartsWith("HTTP/1.1 429")) << "from elsewhere too";
+
+  user = 1002;
+  EXPECT_THAT(Ask(Get("/hello")), EndsWith("hello 127.0.0.1 "));
+}
+
+TEST_F(ConnectionsTest, TheClientThatHoldsMostGivesItBackFirst) {
+  Serve({.limits = {.request_bytes_max = 2u << 20}});
+  const std::string head = "POST /echo HTTP/1.1\r\nHost: a\r\nConnection: close\r\n";
+  const RawClient small = Connect("127.0.0.2");  // The oldest of all.
+  small.Send(head + "Content-Length: 20\r\n\r\n" + std::string(10, 'b'));
+  std::vector<RawClient> large;
+  for (int i = 0; i < 4; ++i) {
+    large.push_back(Connect());
+    large.back().Send(head + "Content-Length: 1000000\r\n\r\n" + std::string(900'000, 'a'));
+  }
+  EXPECT_THAT(large.front().ReadAll(), StartsWith("HTTP/1.1 503"));
+
+  small.Send(std::string(10, 'b'));
+  EXPECT_THAT(small.ReadAll(), EndsWith("\r\n\r\n" + std::string(20, 'b')));
 }
 
 TEST_F(ConnectionsTest, SlowReadersHoldNoWorker) {

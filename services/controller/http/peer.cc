@@ -49,7 +49,7 @@ std::optional<Peer> PeerOf(int socket) {
       getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &credentials_size) != 0) {
     return std::nullopt;
   }
-  return Peer{base::StrCat(kUnix, credentials.uid), 0};
+  return Peer{base::StrCat(kUnix, credentials.uid), 0, credentials.uid};
 }
 
 std::optional<uid_t> UserOf(std::string_view address) {
@@ -57,6 +57,10 @@ std::optional<uid_t> UserOf(std::string_view address) {
   const auto user = base::ParseInteger(address.substr(kUnix.size()));
   if (!user || *user < 0) return std::nullopt;
   return static_cast<uid_t>(*user);
+}
+
+std::string ClientOf(const Peer& peer) {
+  return peer.user ? base::StrCat("user ", *peer.user) : ClientOf(peer.address);
 }
 
 std::string ClientOf(const std::string& address) {

@@ -13,6 +13,8 @@ namespace eidolon::controller::http {
 struct Peer {
   std::string address;  // "127.0.0.1", "2001:db8::1", "unix:1000" with the user of the process.
   int port = 0;         // 0 for a Unix socket.
+  // The user at the other end, where the kernel tells; for limits, not for rights (peer_users.h).
+  std::optional<uid_t> user = std::nullopt;
 };
 
 // Of a connected socket; nothing when it is connected no more.
@@ -21,7 +23,10 @@ std::optional<Peer> PeerOf(int socket);
 // The user of a peer's address, when it came over a Unix socket.
 std::optional<uid_t> UserOf(std::string_view address);
 
-// What limits per client go by: an address, the /64 network of an IPv6 address (one machine may
+// What limits per client go by: the user, or else the address.
+std::string ClientOf(const Peer& peer);
+
+// Of an address alone: the address, the /64 network of an IPv6 address (one machine may
 // take any address in it), or a user of this machine.
 std::string ClientOf(const std::string& address);
 

@@ -46,6 +46,8 @@ class RequestReader {
 
   // Takes bytes that came. Those after a complete request are kept for the next one.
   State Take(std::string_view bytes);
+  // The path without its query. Requires: kComplete.
+  const std::string& path() const { return request_.path; }
   // Hands the complete request over and goes on with the next. Requires: kComplete.
   Request Release();
 

@@ -96,6 +96,7 @@ Server::Server() { svr_sock_ = kServing; }
 
 base::Result<void> Server::Serve(std::vector<Descriptor> listeners, const ServerOptions& options,
                                  ServerEvents events, const base::RealClock& clock) {
+  unlimited_ = options.unlimited;
   for (const std::string& path : options.reserved) {
     reserved_[path] = std::make_unique<Workers>(1);
   }
@@ -109,6 +110,8 @@ base::Result<void> Server::Serve(std::vector<Descriptor> listeners, const Server
                 Dispatch(std::move(request), peer, outbox);
               },
           .to_answer = std::move(events.to_answer),
+          .is_unlimited = [this](const std::string& path) { return path == unlimited_; },
+          .find_user = std::move(events.find_user),
           .on_refusal = std::move(events.on_refusal),
           .on_count = std::move(events.on_count)},
       clock);
@@ -125,7 +128,7 @@ void Server::Shutdown() {
 
 void Server::Dispatch(Request request, const Peer& peer, const std::shared_ptr<Outbox>& outbox) {
   auto shared = std::make_shared<Request>(std::move(request));
-  WorkersFor(*shared).Add(ClientOf(peer.address),
+  WorkersFor(*shared).Add(ClientOf(peer),
                           [this, shared = std::move(shared), peer, outbox]() mutable {
                             LargeWork large(*shared, &large_bodies_);
                             large.NoteAnswer(Answer(*shared, peer, outbox));

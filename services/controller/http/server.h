@@ -4,12 +4,14 @@
 #pragma once
 
 #include <httplib.h>
+#include <sys/types.h>
 
 #include <atomic>
 #include <cstddef>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,11 +29,15 @@ struct ServerOptions {
   std::size_t large_body_workers = 2;
   // Paths with a thread of their own each: they are answered however busy the workers are.
   std::vector<std::string> reserved = {"/livez", "/readyz"};
+  // A path that is answered on connections over the limits, too.
+  std::string unlimited = "/livez";
 };
 
 // What happens beside answers. Called on the poller's thread: none may wait.
 struct ServerEvents {
   std::function<std::string(const Refusal&)> to_answer;
+  // The user at the other end of a TCP connection; null: limits go by address.
+  std::function<std::optional<uid_t>(int socket)> find_user = nullptr;
   std::function<void(const Refusal&)> on_refusal;
   std::function<void(std::size_t)> on_count;
 };
@@ -56,6 +62,7 @@ class Server : public httplib::Server {
   std::size_t Answer(const Request& request, const Peer& peer,
                      const std::shared_ptr<Outbox>& outbox);
 
+  std::string unlimited_;
   std::atomic<int> large_bodies_ = 0;                         // Being handled.
   std::map<std::string, std::unique_ptr<Workers>> reserved_;  // By path.
   std::unique_ptr<Workers> workers_;

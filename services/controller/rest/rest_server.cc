@@ -12,6 +12,7 @@
 #include "services/base/text.h"
 #include "services/controller/http/listener.h"
 #include "services/controller/http/peer.h"
+#include "services/controller/http/peer_users.h"
 #include "services/controller/http/server.h"
 #include "services/controller/job/fields.h"
 #include "services/controller/job/metadata.h"
@@ -133,6 +134,7 @@ class Server final : public RestServer {
     options.limits.read.body_bytes_max = options_.body_bytes_max;
     return server_.Serve(std::move(listeners), options,
                          {.to_answer = ToAnswer,
+                          .find_user = [this](int socket) { return peer_users_.Find(socket); },
                           .on_refusal =
                               [this](const http::Refusal& refusal) {
                                 api_.CountRefusal(std::string(http::Name(refusal.reason)));
@@ -303,6 +305,7 @@ class Server final : public RestServer {
   Api& api_;
   Authorizer* const authorizer_;
   const base::SystemClock clock_;
+  http::PeerUsers peer_users_;  // Of the connections' thread.
   Handlers handlers_;
   http::Server server_;
   std::string address_;
