@@ -1,6 +1,7 @@
 """Who gets at a running server and its files. Run by behaviour.py."""
 
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -95,23 +96,77 @@ def nothing_but_rest_is_reached_over_tcp(world):
         run.wait()
 
 
+def shown_in_a_terminal(run):
+    """What `run(terminal)` prints into a terminal until it ends, or until a line with '#login=' is there."""
+    master, slave = os.openpty()
+    run(os.ttyname(slave))
+    os.close(slave)
+    text = b""
+    with contextlib.suppress(OSError):  # Nobody has the terminal open any more.
+        while b"#login=" not in text or not text.endswith(b"\n"):
+            text += os.read(master, 4096)
+    os.close(master)
+    return text.decode()
+
+
+def redeem(server, link):
+    code = json.dumps({"code": re.search(r"#login=([0-9a-f]+)", link)[1]})
+    return server.request("POST", "/api/v1/sessions", code, "application/json", {"Authorization": ""})
+
+
 @test
-def the_link_with_the_token_is_shown_to_the_owner_alone(world):
-    for mode in (0o600, 0o644):
-        # Outside of the data folder, whose files the server closes to others.
-        output = pathlib.Path(world.folder) / f"output-{mode:o}"
-        output.touch(mode)
-        output.chmod(mode)
-        server = Server(world.build, world.python, tempfile.mkdtemp(dir=world.folder))
-        server.log_path = output
-        with server:
-            # It answers before it says so.
-            until = time.monotonic() + 30
-            while "is up" not in output.read_text() and time.monotonic() < until:
-                time.sleep(0.05)
-            said = [line for line in output.read_text().splitlines() if "is up" in line][-1]
-            expect(f"http://{server.address}/#token=" in said, f"no link to the page: {said}")
-            expect((server.token() in said) == (mode == 0o600), f"in a file of mode {mode:o}: {said}")
+def what_opens_the_page_is_printed_into_a_terminal_alone(world):
+    # A pipe, as of `eidolon up | tee`, is no better than a file: the harness's log stands for both.
+    with Server(world.build, world.python, tempfile.mkdtemp(dir=world.folder)) as server:
+        until = time.monotonic() + 30
+        while "is up" not in server.log_path.read_text():  # It answers before it says so.
+            expect(time.monotonic() < until, "it does not say that it is up")
+            time.sleep(0.05)
+        said = server.log_path.read_text()
+        expect(f"http://{server.address}/" in said, f"no address: {said}")
+        expect(server.token() not in said and "login=" not in said, f"a secret in a file: {said}")
+        link = [world.build / "bin" / "eidolon", "--data-dir", server.data, "link"]
+        done = subprocess.run(link, capture_output=True, text=True)
+        expect(done.returncode == 1 and not done.stdout and "terminal" in done.stderr, f"a link in a pipe: {done}")
+
+        def run(terminal):
+            with open(terminal, "wb", buffering=0) as out:
+                subprocess.run(link, stdout=out, check=True)
+
+        shown = shown_in_a_terminal(run)
+        expect(f"http://{server.address}/#login=" in shown and server.token() not in shown, f"the link is {shown}")
+        status, session = redeem(server, shown)
+        expect(status == 201, f"{status} {session}")
+        headers = {"Authorization": f"Bearer {session['token']}"}
+        expect(server.request("GET", server.jobs_path(), headers=headers)[0] == 200, "the session opens nothing")
+        expect(redeem(server, shown)[0] == 401, "a link works twice")
+    server = Server(world.build, world.python, tempfile.mkdtemp(dir=world.folder))
+
+    def start(terminal):
+        server.log_path = pathlib.Path(terminal)
+        server.start()
+
+    try:
+        shown = shown_in_a_terminal(start)
+        expect(server.token() not in shown, f"the token in a terminal: {shown}")
+        expect(redeem(server, shown)[0] == 201, f"no link that works: {shown}")
+    finally:
+        server.stop()
+
+
+@test
+def a_token_that_others_could_read_is_replaced(world):
+    data = pathlib.Path(tempfile.mkdtemp(dir=world.folder))
+    tokens = []
+    for mode, arguments in ((0o600, []), (0o600, []), (0o644, []), (0o600, ["--rotate-token"])):
+        if (data / "token").exists():
+            (data / "token").chmod(mode)
+        with Server(world.build, world.python, data, arguments) as server:
+            tokens.append(server.token())
+            expect(stat.S_IMODE((data / "token").stat().st_mode) == 0o600, "the token is open to others")
+            expect(server.request("GET", server.jobs_path())[0] == 200, "the token opens nothing")
+    expect(tokens[0] == tokens[1] and len(set(tokens)) == 3, f"tokens are {tokens}")
+    expect("token_replaced" in (data / "up.log").read_text(), "nothing is said of it")
 
 
 @test

@@ -23,7 +23,7 @@ FIND_VIOLATIONS = """axe.run().then(result => result.violations.map(rule =>
 
 
 class Browser:
-    """A context manager. `tab` opens the page with the link that `eidolon up` prints."""
+    """A context manager. `tab` opens the page with a link that `eidolon link` would print."""
 
     def __init__(self, server):
         self.server = server
@@ -52,10 +52,16 @@ class Browser:
         tab.on("request", self.note_request)
         self.expects_dialog = False
         if token:
-            tab.goto(f"{self.address}/#token={self.server.token()}")
+            tab.goto(self.link())
             tab.wait_for_selector("h1")
         tab.goto(f"{self.address}/#{route}")
         return tab
+
+    def link(self):
+        """As `eidolon link` prints it."""
+        status, answer = self.server.request("POST", "/api/v1/logins", "{}", "application/json")
+        assert status == 201, answer
+        return f"{self.address}/#login={answer['code']}"
 
     def note_console(self, message):
         # That the server refuses a document is shown in the console too.

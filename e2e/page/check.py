@@ -71,9 +71,27 @@ def without_the_token_nothing_is_shown_and_with_it_the_address_forgets_it(world)
     tab.fill("#token", world.server.token())
     tab.keyboard.press("Enter")
     tab.wait_for_selector(".jobs tbody tr, .empty a[href='#/submit']")
-    tab.goto(f"{world.browser.address}/#token={world.server.token()}")
-    world.browser.until(tab, "!location.href.includes('token')")
+    kept = tab.evaluate("JSON.stringify({...sessionStorage, ...localStorage})")
+    expect(world.server.token() not in kept, "the tab keeps the server's own token")
     expect(not tab.context.cookies(), "there is a cookie")
+
+
+@test
+def a_link_opens_one_tab_once_and_the_address_forgets_it(world):
+    tab = world.browser.tab(token=False)
+    link = world.browser.link()
+    tab.goto("about:blank")
+    tab.goto(link)
+    tab.wait_for_selector(".jobs tbody tr, .empty a[href='#/submit']")
+    expect("login" not in tab.url, f"the address is {tab.url}")
+    expect(tab.evaluate("sessionStorage.length") == 1 and not tab.context.cookies(), "where is the session?")
+    tab.reload()
+    tab.wait_for_selector(".jobs tbody tr, .empty a[href='#/submit']")
+    other = world.browser.tab(token=False)
+    other.goto("about:blank")
+    other.goto(link)
+    other.wait_for_selector("text=used before")
+    expect("login" not in other.url and "job1" not in other.content(), f"a link works twice: {other.url}")
 
 
 @test

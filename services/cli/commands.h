@@ -23,6 +23,7 @@ using Action = std::function<int()>;
 // must outlive the parsing.
 void AddProfileCommands(CLI::App* app, const Globals* globals, Action* action);
 void AddUpCommand(CLI::App* app, Action* action);
+void AddLinkCommand(CLI::App* app, const Globals* globals, Action* action);
 void AddRunCommand(CLI::App* app, const Globals* globals, Action* action);
 // Below `profile`, whose own commands are AddProfileCommands'.
 void AddProfileRunCommand(CLI::App* profile, const Globals* globals, Action* action);

@@ -87,7 +87,7 @@ Target Embedded::target() const {
 
 const std::string& Embedded::token() const { return parts_->controller->token(); }
 
-std::string Embedded::link() const { return parts_->controller->link(); }
+std::string Embedded::MakeLink() { return parts_->controller->MakeLink(); }
 
 bool Embedded::owns_gpu() const { return parts_->timing->owns_gpu(); }
 

@@ -34,8 +34,8 @@ class Embedded {
   Target target() const;
   // What REST asks for; empty without authentication.
   const std::string& token() const;
-  // The status page for a browser, with the token.
-  std::string link() const;
+  // The status page for a browser, with a code that opens it once.
+  std::string MakeLink();
   // Whether work is measured on a GPU here.
   bool owns_gpu() const;
   // Interrupts running jobs and waits for their agents; ends streams. The error tells which results

@@ -68,6 +68,7 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   eidolon::cli::Action action;
   eidolon::cli::AddUpCommand(&app, &action);
+  eidolon::cli::AddLinkCommand(&app, &globals, &action);
   eidolon::cli::AddRunCommand(&app, &globals, &action);
   eidolon::cli::AddProfileCommands(&app, &globals, &action);
   eidolon::cli::AddJobCommands(&app, &globals, &action);

@@ -23,18 +23,24 @@ struct UpFlags {
 // Where commands look for the address of a server, in its data folder.
 constexpr char kAddressFile[] = "/address";
 
-// Whether standard output goes into a file that other users can read: no place for a secret.
-bool OthersReadOutput() {
-  struct stat status {};
-  return fstat(STDOUT_FILENO, &status) == 0 && S_ISREG(status.st_mode) &&
-         (status.st_mode & (S_IRGRP | S_IROTH)) != 0;
-}
-
-// The link of the page, with what opens it where only its user reads it.
-std::string ShownLink(const Embedded& embedded, const std::string& folder) {
-  if (embedded.token().empty() || !OthersReadOutput()) return embedded.link();
-  return "http://" + embedded.address() +
-         "/#token=...  (others can read this file; the token is in " + folder + "/token)";
+// What is printed into files and pipes may end where other users read it: a link that opens the
+// page goes to a terminal alone.
+void PrintAddress(Embedded* embedded, const std::string& folder) {
+  if (embedded->token().empty()) {
+    std::printf("Eidolon is up: %s  (jobs are kept in %s)\n", embedded->MakeLink().c_str(),
+                folder.c_str());
+  } else if (isatty(STDOUT_FILENO) == 1) {
+    std::printf(
+        "Eidolon is up: %s\n  This link works once and expires soon; 'eidolon link' prints "
+        "another. Jobs are kept in %s\n",
+        embedded->MakeLink().c_str(), folder.c_str());
+  } else {
+    std::printf(
+        "Eidolon is up: http://%s/  ('eidolon link' prints a link that opens it; jobs are kept in "
+        "%s)\n",
+        embedded->address().c_str(), folder.c_str());
+  }
+  std::fflush(stdout);
 }
 
 // Complete or absent: readers poll for the file.
@@ -52,6 +58,10 @@ bool WriteAddress(const std::string& path, const std::string& address) {
 int Up(const UpFlags& wanted) {
   UpFlags flags = wanted;
   process::RenounceNewPrivileges();
+  if (flags.embedded.controller.rest_address.empty()) {
+    return PrintFailure({base::ErrorCode::kInvalidArgument,
+                         "--listen has no address; write host:port, such as 127.0.0.1:8080"});
+  }
   runtime::SignalWaiter signals;
   flags.embedded.controller.job_umask = umask(077);
   auto embedded = Embedded::Start(flags.embedded);
@@ -70,9 +80,7 @@ int Up(const UpFlags& wanted) {
                  "as you\n",
                  address.c_str());
   }
-  std::printf("Eidolon is up: %s  (jobs are kept in %s)\n", ShownLink(**embedded, folder).c_str(),
-              folder.c_str());
-  std::fflush(stdout);
+  PrintAddress(embedded->get(), folder);
   signals.Wait();
   base::Log(base::Level::kInfo, "stopping");
   if (const auto stopped = (*embedded)->Stop(); !stopped) return PrintFailure(stopped.error());
@@ -93,6 +101,8 @@ void AddUpCommand(CLI::App* app, Action* action) {
       ->capture_default_str();
   up->add_flag("!--no-auth,!--no-authentication", options.authenticate,
                "ask nobody for the token: whoever reaches the address runs commands as you");
+  up->add_flag("--rotate-token", options.rotate_token,
+               "begin with a new token; scripts must read the file again");
   up->add_flag("--open-metrics", options.open_metrics, "serve /metrics without the token");
   up->add_option("--address-file", flags->address_file, "write the REST address here when ready");
   up->add_option("--jobs", options.concurrent_jobs, "jobs that may run at a time")

@@ -45,7 +45,7 @@ struct ControllerHost::Parts {
                     std::function<std::string()> metrics_text) {
     auto directory = store::DataDirectory::Open(options.data_directory);
     if (!directory) return std::unexpected(directory.error());
-    if (auto open = LoadToken(options, *directory); !open) return open;
+    if (auto open = LoadToken(options, *directory, clock); !open) return open;
     const std::string run_root =
         options.run_root.empty() ? place::RunDirectory::DefaultRoot() : options.run_root;
     if (auto ready = place::RunDirectory::PrepareRoot(run_root); !ready) return ready;
@@ -74,7 +74,7 @@ struct ControllerHost::Parts {
   }
 
   Result<void> LoadToken(const ControllerHostOptions& options,
-                         const store::DataDirectory& directory) {
+                         const store::DataDirectory& directory, const base::RealClock& clock) {
     socket_path = directory.socket_path();
     if (socket_path.size() > http::kUnixPathBytesMax && !options.spare_socket.empty()) {
       socket_path = options.spare_socket;
@@ -89,10 +89,16 @@ struct ControllerHost::Parts {
                 {{"meaning", "whoever reaches the address runs commands as this user"}});
       return {};
     }
-    auto loaded = store::LoadAccessToken(directory.token_path());
+    const std::string path = directory.token_path();
+    auto loaded =
+        options.rotate_token ? store::RotateAccessToken(path) : store::LoadAccessToken(path);
     if (!loaded) return std::unexpected(loaded.error());
-    token = std::move(*loaded);
-    authorizer = std::make_unique<rest::TokenAuthorizer>(token, directory.token_path());
+    if (loaded->was_exposed) {
+      base::Log(base::Level::kWarning, "token_replaced",
+                {{"path", path}, {"reason", "other users could read the one before"}});
+    }
+    token = std::move(loaded->text);
+    authorizer = std::make_unique<rest::TokenAuthorizer>(token, directory.token_path(), clock);
     return {};
   }
 
@@ -134,10 +140,11 @@ const std::string& ControllerHost::socket() const { return parts_->socket_path; 
 
 const std::string& ControllerHost::token() const { return parts_->token; }
 
-std::string ControllerHost::link() const {
+std::string ControllerHost::MakeLink() {
   // Behind '#', so that the browser keeps it to itself: in no request line, log or Referer.
   const std::string page = "http://" + address() + "/";
-  return parts_->token.empty() ? page : page + "#token=" + parts_->token;
+  if (parts_->authorizer == nullptr) return page;
+  return page + "#login=" + parts_->authorizer->logins()->MakeCode();
 }
 
 Result<void> ControllerHost::Stop() {

@@ -39,6 +39,7 @@ struct ControllerHostOptions {
   bool keep_run_directories = false;
   // Whoever uses REST shows the token of the data folder, or comes over its Unix socket.
   bool authenticate = true;
+  bool rotate_token = false;  // Begins with another token than the last time.
   bool open_metrics = false;  // /metrics needs no token.
   // Given back to agents and their jobs where this process has changed its own.
   std::optional<mode_t> job_umask;
@@ -62,8 +63,8 @@ class ControllerHost {
   const std::string& socket() const;
   // What REST asks for; empty without authentication.
   const std::string& token() const;
-  // The address of the status page for a browser, token and all.
-  std::string link() const;
+  // The address of the status page for a browser, with a code that opens it once.
+  std::string MakeLink();
   // Interrupts running jobs, waits for their agents and, for a bounded time, for what came of them
   // to be stored: the error tells what is lost. Ends streams. A second call does nothing.
   base::Result<void> Stop();

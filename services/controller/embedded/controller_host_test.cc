@@ -94,6 +94,31 @@ TEST_F(ControllerHostTest, WithoutAnAddressUsersComeOverTheUnixSocket) {
   EXPECT_THAT(client.ReadAll(), HasSubstr("ok\n"));
 }
 
+TEST_F(ControllerHostTest, ATokenThatOthersCouldReadIsReplaced) {
+  const std::string first = Start({.rest_address = ""})->token();
+  EXPECT_EQ(Start({.rest_address = ""})->token(), first) << "it is kept from start to start";
+  ASSERT_EQ(chmod((root_ / "data/token").c_str(), 0644), 0);
+
+  const std::string second = Start({.rest_address = ""})->token();
+
+  EXPECT_NE(second, first);
+  struct stat status = {};
+  ASSERT_EQ(stat((root_ / "data/token").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+  EXPECT_NE(Start({.rest_address = "", .rotate_token = true})->token(), second);
+}
+
+TEST_F(ControllerHostTest, TheLinkHoldsACodeAndNotTheToken) {
+  const auto host = Start({.rest_address = "127.0.0.1:0"});
+  ASSERT_NE(host, nullptr);
+
+  const std::string link = host->MakeLink();
+
+  EXPECT_THAT(link, ::testing::MatchesRegex("http://127.0.0.1:[0-9]+/#login=[0-9a-f]{64}"));
+  EXPECT_THAT(link, ::testing::Not(HasSubstr(host->token())));
+  EXPECT_NE(host->MakeLink(), link);
+}
+
 TEST_F(ControllerHostTest, ADataFolderTooDeepForASocketUsesTheSpareOne) {
   ControllerHostOptions options;
   options.rest_address.clear();

@@ -1,19 +1,35 @@
 // The REST API of the server that this page came from.
 
-const TOKEN = "token";
+const SESSION = "session";
 
-/** The bearer token: of this tab alone, never in a cookie, a query or a referrer. */
-export const token = {
-  get: () => sessionStorage.getItem(TOKEN),
-  set: (value) => sessionStorage.setItem(TOKEN, value),
+/** The token of a session, which expires: of this tab alone, never in a cookie, a query or a referrer. */
+const session = {
+  get: () => sessionStorage.getItem(SESSION),
+  set: (value) => sessionStorage.setItem(SESSION, value),
 };
 
-/** `eidolon up` prints a link with the token behind '#'; it is taken out of the address. */
-export function takeToken() {
-  const given = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (!given) return;
-  token.set(given);
+/** `eidolon link` prints a link with a code behind '#', which works once. It is taken out of the address and becomes
+ * a session. Rejects with a Problem when it works no more. */
+export async function takeLogin() {
+  const given = new URLSearchParams(location.hash.slice(1));
+  if (!given.has("login") && !given.has("token")) return;
   history.replaceState(null, "", location.pathname + "#/");
+  if (given.has("login")) await openSession({body: JSON.stringify({code: given.get("login")})});
+}
+
+/** A session for the server's own token. Where a server opens none, on Kubernetes, the token itself stays in the tab. */
+export async function giveToken(token) {
+  try {
+    await openSession({body: "{}", token});
+  } catch (problem) {
+    if (problem.status !== 404) throw problem;
+    session.set(token);
+  }
+}
+
+async function openSession(options) {
+  const answer = await ask("POST", "/api/v1/sessions", {...options, type: "application/json"});
+  session.set((await answer.json()).token);
 }
 
 /** A refusal: problem+json of RFC 9457, or what came instead of it. */
@@ -25,9 +41,18 @@ export class Problem extends Error {
   }
 }
 
-async function send(method, path, {body, type, signal} = {}) {
+async function send(method, path, options = {}) {
+  try {
+    return await ask(method, path, {...options, token: session.get()});
+  } catch (problem) {
+    if (problem.status === 401) dispatchEvent(new CustomEvent("locked", {detail: problem.message}));
+    throw problem;
+  }
+}
+
+async function ask(method, path, {body, type, signal, token}) {
   const headers = {};
-  if (token.get()) headers.Authorization = `Bearer ${token.get()}`;
+  if (token) headers.Authorization = `Bearer ${token}`;
   if (type) headers["Content-Type"] = type;
   let answer;
   try {
@@ -43,9 +68,7 @@ async function send(method, path, {body, type, signal} = {}) {
   } catch {
     // A proxy may answer in its own words.
   }
-  const problem = new Problem(answer.status, document);
-  if (answer.status === 401) dispatchEvent(new CustomEvent("locked", {detail: problem.message}));
-  throw problem;
+  throw new Problem(answer.status, document);
 }
 
 export const getJson = async (path, options) => (await send("GET", path, options)).json();

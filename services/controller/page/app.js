@@ -1,7 +1,7 @@
 // The page: which view the address names, whether the server lets us in, and the keyboard.
 
 import {announce, el} from "./element.js";
-import {takeToken, token} from "./api.js";
+import {giveToken, takeLogin} from "./api.js";
 import {bindTheme} from "./theme.js";
 import {jobListView} from "./job_list.js";
 import {jobStore, sweepStore} from "./object_store.js";
@@ -25,11 +25,15 @@ function lockedView(message) {
   const field = el("input", {type: "password", id: "token", autocomplete: "off", required: true});
   return {title: "Locked", close() {}, node: el("div", {class: "empty"},
     el("h1", {}, "This server asks for its token"),
-    el("p", {}, "Open the link that ", el("code", {}, "eidolon up"), " printed, or give the token. It stays in this tab."),
-    el("form", {class: "line", onsubmit: (event) => {
+    el("p", {}, "Open the link that ", el("code", {}, "eidolon link"), " prints, or give the token. It stays in this tab."),
+    el("form", {class: "line", onsubmit: async (event) => {
       event.preventDefault();
-      token.set(field.value.trim());
-      show();
+      try {
+        await giveToken(field.value.trim());
+        show();
+      } catch (problem) {
+        place(lockedView(problem.message));
+      }
     }}, el("label", {for: "token"}, "Token"), field, el("button", {type: "submit", class: "primary"}, "Open")),
     el("p", {class: "note"}, message))};
 }
@@ -42,7 +46,11 @@ function place(next) {
 }
 
 async function show() {
-  takeToken();
+  try {
+    await takeLogin();
+  } catch (problem) {
+    return place(lockedView(problem.message));
+  }
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
   const [name, ...rest] = path.split("/");
   let names;

@@ -2,10 +2,12 @@
 
 #include <httplib.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include <algorithm>
 
 #include "services/base/text.h"
+#include "services/controller/http/peer.h"
 #include "services/controller/job/document.h"
 #include "services/controller/job/label_selector.h"
 #include "services/controller/job/metadata.h"
@@ -124,6 +126,11 @@ std::string BearerToken(const httplib::Request& request) {
   // The scheme has no case (RFC 9110, 11.1).
   const bool bearer = strncasecmp(value.c_str(), kScheme.data(), kScheme.size()) == 0;
   return bearer ? value.substr(kScheme.size()) : "";
+}
+
+bool IsOwner(const httplib::Request& request) {
+  const auto user = http::UserOf(request.remote_addr);
+  return user && (*user == geteuid() || *user == 0);
 }
 
 bool IsSet(const Request& request, const char* name) {

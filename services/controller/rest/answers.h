@@ -43,6 +43,9 @@ std::optional<nlohmann::json> ReadMergePatch(const httplib::Request& request,
                                              httplib::Response* response);
 // The token of the request's Authorization header; empty: none.
 std::string BearerToken(const httplib::Request& request);
+// Whether the request comes over the Unix socket from this process's own user or from root: the
+// kernel says so.
+bool IsOwner(const httplib::Request& request);
 bool IsSet(const httplib::Request& request, const char* name);
 
 inline ObjectName NameOf(const PathParts& parts) { return {parts[0], parts[1]}; }

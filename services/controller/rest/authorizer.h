@@ -17,6 +17,8 @@ struct AccessRequest {
   std::string name;  // Empty: of no single object.
 };
 
+class Logins;
+
 struct Denial {
   int status = 403;  // 401: the token is unknown; 503: it cannot be checked now.
   std::string message;
@@ -28,6 +30,10 @@ class Authorizer {
   virtual ~Authorizer() = default;
   // `token`: of the Authorization header, without "Bearer"; empty when there is none.
   virtual std::optional<Denial> Check(const std::string& token, const AccessRequest& request) = 0;
+  // Sessions of the page; null: there are none.
+  virtual Logins* logins() { return nullptr; }
+  // Whether this is the server's own token, and not one of a session.
+  virtual bool IsServerToken(const std::string& /*token*/) const { return false; }
 };
 
 // What a request of this method to a route's path template means; nothing for what anybody may see:

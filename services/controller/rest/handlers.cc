@@ -16,6 +16,7 @@
 #include "services/controller/page/asset.h"
 #include "services/controller/rest/answers.h"
 #include "services/controller/rest/embedded.h"
+#include "services/controller/rest/problem_response.h"
 #include "services/controller/shown/comparison.h"
 
 namespace eidolon::controller::rest {
@@ -53,9 +54,10 @@ void AnswerAsset(std::string_view name, std::string_view version, const Request&
 
 }  // namespace
 
-Handlers::Handlers(Api* api, std::size_t streams_max)
-    : api_(*api), streams_(std::make_shared<StreamState>(streams_max)) {
+Handlers::Handlers(Api* api, Authorizer* authorizer, std::size_t streams_max)
+    : api_(*api), logins_(authorizer), streams_(std::make_shared<StreamState>(streams_max)) {
   AddPages();
+  logins_.AddTo(&routes_);
   AddJobs();
   AddClusters();
   AddSweeps();

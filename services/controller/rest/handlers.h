@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "services/controller/rest/api.h"
+#include "services/controller/rest/login_handlers.h"
 #include "services/controller/rest/routes.h"
 #include "services/controller/rest/streams.h"
 
@@ -16,7 +17,8 @@ namespace eidolon::controller::rest {
 // Thread safe: handlers run on all threads of the server.
 class Handlers {
  public:
-  Handlers(Api* api, std::size_t streams_max);
+  // `authorizer`: null, or outlives it.
+  Handlers(Api* api, Authorizer* authorizer, std::size_t streams_max);
 
   const std::vector<Route>& routes() const { return routes_; }
   void EndStreams() { streams_->stopping = true; }
@@ -55,6 +57,7 @@ class Handlers {
   std::optional<Stream> OpenStream(const httplib::Request& request, httplib::Response* response);
 
   Api& api_;
+  LoginHandlers logins_;
   std::shared_ptr<StreamState> streams_;
   std::vector<Route> routes_;
 };

@@ -256,7 +256,7 @@ TEST(OpenApiTest, DescribesEveryFieldOfASweepsStatus) {
 
 TEST(OpenApiTest, DescribesEveryRouteAndNoOther) {
   FakeApi api;
-  const Handlers handlers(&api, 1);
+  const Handlers handlers(&api, /*authorizer=*/nullptr, 1);
   std::set<std::string> served;
   for (const Route& route : handlers.routes()) served.insert(route.method + " " + route.path);
 

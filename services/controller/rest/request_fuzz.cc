@@ -176,7 +176,7 @@ void CheckAnswer(const httplib::Response& response) {
 
 void Run(std::string_view data) {
   FuzzApi api;
-  Handlers handlers(&api, /*streams_max=*/2);
+  Handlers handlers(&api, /*authorizer=*/nullptr, /*streams_max=*/2);
   static const auto patterns = [&] {
     std::vector<std::regex> list;
     for (const Route& route : handlers.routes()) list.emplace_back(ToPattern(route.path));

@@ -7,16 +7,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "services/controller/rest/fake_api_test.h"
 #include "services/controller/rest/rest_server.h"
 #include "services/controller/rest/token_authorizer.h"
+#include "services/testing/fake_clock.h"
 #include "services/testing/temporary_directory.h"
 
 namespace eidolon::controller::rest {
 namespace {
 
+using nlohmann::json;
 using ::testing::HasSubstr;
 
 constexpr char kJobs[] = "/api/v1/namespaces/default/simulationjobs";
@@ -43,7 +46,7 @@ std::string AskUnix(const std::string& path, const std::string& request) {
 class RestAccessTest : public ::testing::Test {
  protected:
   explicit RestAccessTest(bool open_metrics = false)
-      : authorizer_("secret", "/data/token"),
+      : authorizer_("secret", "/data/token", clock_),
         server_(std::move(*RestServer::Start({.address = "127.0.0.1:0",
                                               .unix_socket = folder_ / "eidolon.sock",
                                               .open_metrics = open_metrics},
@@ -58,6 +61,7 @@ class RestAccessTest : public ::testing::Test {
 
   testing::TemporaryDirectory folder_;
   FakeApi api_;
+  testing::FakeClock clock_;
   TokenAuthorizer authorizer_;
   std::unique_ptr<RestServer> server_;
   httplib::Client client_;
@@ -201,6 +205,59 @@ TEST_F(RestAccessTest, NothingElseRunsInThePageAndNoOtherPageShowsIt) {
 TEST_F(RestAccessTest, NeitherAQueryNorACookieCarriesTheToken) {
   EXPECT_EQ(client_.Get(std::string(kJobs) + "?token=secret")->status, 401);
   EXPECT_EQ(client_.Get(kJobs, {{"Cookie", "token=secret"}})->status, 401);
+}
+
+TEST_F(RestAccessTest, ACodeOpensThePageOnceForASessionThatExpires) {
+  const auto post = [this](const char* path, const httplib::Headers& headers, const json& body) {
+    return client_.Post(path, headers, body.dump(), "application/json");
+  };
+  const httplib::Headers own = {{"Authorization", "Bearer secret"}};
+  const auto login = post("/api/v1/logins", own, json::object());
+  ASSERT_EQ(login->status, 201) << login->body;
+  EXPECT_EQ(login->get_header_value("Cache-Control"), "no-store");
+  const json code = {{"code", json::parse(login->body)["code"]}};
+
+  const auto session = post("/api/v1/sessions", {}, code);
+
+  ASSERT_EQ(session->status, 201) << session->body;
+  EXPECT_EQ(session->get_header_value("Cache-Control"), "no-store");
+  EXPECT_FALSE(session->has_header("Set-Cookie"));
+  const std::string token = json::parse(session->body)["token"];
+  const httplib::Headers as_session = {{"Authorization", "Bearer " + token}};
+  EXPECT_EQ(client_.Get(kJobs, as_session)->status, 200);
+  EXPECT_EQ(post(kJobs, as_session, json::parse(kJob))->status, 201);
+  EXPECT_EQ(post("/api/v1/sessions", {}, code)->status, 401) << "a second time";
+  EXPECT_EQ(
+      client_.Get(kJobs, {{"Authorization", "Bearer " + code["code"].get<std::string>()}})->status,
+      401);
+  clock_.AdvanceSeconds(kSessionSeconds);
+  EXPECT_EQ(client_.Get(kJobs, as_session)->status, 401);
+}
+
+TEST_F(RestAccessTest, ASessionMakesNeitherCodesNorSessions) {
+  const auto ask = [this](const char* path, const std::string& token) {
+    return client_.Post(path, {{"Authorization", "Bearer " + token}}, "{}", "application/json");
+  };
+  const auto session = ask("/api/v1/sessions", "secret");
+  ASSERT_EQ(session->status, 201) << session->body;
+  const std::string token = json::parse(session->body)["token"];
+
+  for (const char* path : {"/api/v1/logins", "/api/v1/sessions"}) {
+    EXPECT_EQ(ask(path, token)->status, 401) << path;
+    EXPECT_EQ(ask(path, "")->status, 401) << path;
+    EXPECT_THAT(ask(path, token)->body, ::testing::Not(HasSubstr("too old"))) << path;
+    const auto foreign =
+        client_.Post(path, With("Origin", "http://evil.example"), "{}", "application/json");
+    EXPECT_EQ(foreign->status, 403) << path;
+  }
+}
+
+TEST_F(RestAccessTest, WithoutTokensThereAreNoSessions) {
+  const auto server = RestServer::Start({.address = "127.0.0.1:0"}, &api_, nullptr);
+  httplib::Client client("http://" + (*server)->address());
+
+  EXPECT_EQ(client.Post("/api/v1/logins", "{}", "application/json")->status, 404);
+  EXPECT_EQ(client.Post("/api/v1/sessions", "{}", "application/json")->status, 404);
 }
 
 TEST_F(RestAccessTest, NoHeaderPretendsToComeFromTheSocket) {

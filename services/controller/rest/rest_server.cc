@@ -1,7 +1,6 @@
 #include "services/controller/rest/rest_server.h"
 
 #include <httplib.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -11,7 +10,6 @@
 #include "services/base/log.h"
 #include "services/base/text.h"
 #include "services/controller/http/listener.h"
-#include "services/controller/http/peer.h"
 #include "services/controller/http/peer_users.h"
 #include "services/controller/http/server.h"
 #include "services/controller/job/fields.h"
@@ -71,7 +69,7 @@ class Server final : public RestServer {
       : options_(options),
         api_(*api),
         authorizer_(authorizer),
-        handlers_(api, options.streams_max) {}
+        handlers_(api, authorizer, options.streams_max) {}
   ~Server() override { Stop(); }
 
   Result<void> Start() {
@@ -184,12 +182,6 @@ class Server final : public RestServer {
     if (route.method == "POST") server_.Post(pattern, handler);
     if (route.method == "PATCH") server_.Patch(pattern, handler);
     if (route.method == "DELETE") server_.Delete(pattern, handler);
-  }
-
-  // The kernel has told who is at the other end of a Unix socket.
-  static bool IsOwner(const httplib::Request& request) {
-    const auto user = http::UserOf(request.remote_addr);
-    return user && (*user == geteuid() || *user == 0);
   }
 
   // Parameters that the description of the API does not name would be ignored in silence.

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "services/base/check.h"
 #include "services/base/hex.h"
@@ -40,15 +41,14 @@ bool IsToken(const std::string& text) {
          });
 }
 
-Result<std::string> Read(const std::string& path, int fd) {
+// Whether other users may have read what the file holds.
+bool IsExposed(int fd) {
   struct stat status = {};
-  if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
-      (status.st_mode & 077) != 0) {
-    return Fail(
-        ErrorCode::kFailedPrecondition,
-        StrCat("the token in ", path, " may be known to others, since they may read or own ",
-               "the file; remove it, and the next start makes a new one"));
-  }
+  return fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
+         (status.st_mode & 077) != 0;
+}
+
+Result<std::string> Read(const std::string& path, int fd) {
   char buffer[256];
   const ssize_t count = pread(fd, buffer, sizeof buffer, 0);
   std::string text(buffer, static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
@@ -59,9 +59,7 @@ Result<std::string> Read(const std::string& path, int fd) {
 }
 
 Result<std::string> Make(const std::string& path) {
-  std::string secret(kSecretBytes, '\0');
-  CHECK(getrandom(secret.data(), secret.size(), 0) == static_cast<ssize_t>(secret.size()));
-  const std::string token = base::Hex(secret);
+  const std::string token = MakeSecret();
   const std::string text = token + "\n";
   // Complete or absent.
   const std::string temporary = path + ".new";
@@ -78,12 +76,29 @@ Result<std::string> Make(const std::string& path) {
 
 }  // namespace
 
-Result<std::string> LoadAccessToken(const std::string& path) {
+std::string MakeSecret() {
+  std::string secret(kSecretBytes, '\0');
+  CHECK(getrandom(secret.data(), secret.size(), 0) == static_cast<ssize_t>(secret.size()));
+  return base::Hex(secret);
+}
+
+Result<AccessToken> LoadAccessToken(const std::string& path) {
   // A pipe in its place is refused, and not waited for.
-  const File file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  if (file.fd >= 0) return Read(path, file.fd);
-  if (errno == ENOENT) return Make(path);
-  return Fail(ErrorCode::kInternal, StrCat("opening ", path, ": ", std::strerror(errno)));
+  // A FIFO must not make the start wait.
+  const File file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NONBLOCK | O_CLOEXEC));
+  if (file.fd < 0 && errno != ENOENT) {
+    return Fail(ErrorCode::kInternal, StrCat("opening ", path, ": ", std::strerror(errno)));
+  }
+  const bool was_exposed = file.fd >= 0 && IsExposed(file.fd);
+  auto text = file.fd < 0 || was_exposed ? Make(path) : Read(path, file.fd);
+  if (!text) return std::unexpected(text.error());
+  return AccessToken{.text = std::move(*text), .was_exposed = was_exposed};
+}
+
+Result<AccessToken> RotateAccessToken(const std::string& path) {
+  auto text = Make(path);
+  if (!text) return std::unexpected(text.error());
+  return AccessToken{.text = std::move(*text)};
 }
 
 }  // namespace eidolon::controller::store

@@ -1,5 +1,5 @@
-// The secret that users of embedded mode show: made at the first start, kept in the data folder,
-// readable by its owner alone.
+// The secret that scripts show to embedded mode: made at the first start, kept in the data folder,
+// readable by its owner alone, replaced when others could have read it.
 #pragma once
 
 #include <string>
@@ -8,8 +8,20 @@
 
 namespace eidolon::controller::store {
 
-// Reads the file, or makes it. A file that others may read is refused as a secret that is none any
-// more: the error says to remove it.
-base::Result<std::string> LoadAccessToken(const std::string& path);
+// 256 random bits of the operating system, in hexadecimal digits.
+std::string MakeSecret();
+
+struct AccessToken {
+  std::string text;
+  // The file was open to others, so that its token is a new one.
+  bool was_exposed = false;
+};
+
+// Reads the file, or makes it. A token that other users may have read, by the mode or the owner of
+// the file, is replaced.
+base::Result<AccessToken> LoadAccessToken(const std::string& path);
+
+// Replaces the token: the one before is worth nothing from the next start on.
+base::Result<AccessToken> RotateAccessToken(const std::string& path);
 
 }  // namespace eidolon::controller::store

@@ -28,26 +28,45 @@ TEST(AccessTokenTest, IsMadeOnceAndItsOwnersAlone) {
   const auto read = LoadAccessToken(folder / "token");
 
   ASSERT_TRUE(made) << made.error().message;
-  EXPECT_THAT(*made, MatchesRegex("[0-9a-f]{64}"));
-  EXPECT_EQ(*read, *made);
+  EXPECT_THAT(made->text, MatchesRegex("[0-9a-f]{64}"));
+  EXPECT_EQ(read->text, made->text);
+  EXPECT_FALSE(read->was_exposed);
   EXPECT_EQ(ModeOf(folder / "token"), 0600u);
 }
 
 TEST(AccessTokenTest, DiffersBetweenFolders) {
   const testing::TemporaryDirectory one, other;
 
-  EXPECT_NE(*LoadAccessToken(one / "token"), *LoadAccessToken(other / "token"));
+  EXPECT_NE(LoadAccessToken(one / "token")->text, LoadAccessToken(other / "token")->text);
 }
 
-TEST(AccessTokenTest, OneThatOthersMayReadIsRefused) {
+TEST(AccessTokenTest, OneThatOthersMayHaveReadIsReplaced) {
   const testing::TemporaryDirectory folder;
-  ASSERT_TRUE(LoadAccessToken(folder / "token"));
-  chmod((folder / "token").c_str(), 0644);
+  const auto made = LoadAccessToken(folder / "token");
+  ASSERT_TRUE(made);
+  for (const mode_t mode : {0644u, 0640u, 0606u}) {
+    chmod((folder / "token").c_str(), mode);
 
-  const auto read = LoadAccessToken(folder / "token");
+    const auto read = LoadAccessToken(folder / "token");
 
-  ASSERT_FALSE(read);
-  EXPECT_THAT(read.error().message, HasSubstr("remove it"));
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_TRUE(read->was_exposed);
+    EXPECT_NE(read->text, made->text);
+    EXPECT_EQ(ModeOf(folder / "token"), 0600u);
+    EXPECT_EQ(LoadAccessToken(folder / "token")->text, read->text);
+  }
+}
+
+TEST(AccessTokenTest, RotationReplacesIt) {
+  const testing::TemporaryDirectory folder;
+  const auto made = LoadAccessToken(folder / "token");
+
+  const auto rotated = RotateAccessToken(folder / "token");
+
+  ASSERT_TRUE(rotated) << rotated.error().message;
+  EXPECT_NE(rotated->text, made->text);
+  EXPECT_EQ(LoadAccessToken(folder / "token")->text, rotated->text);
+  EXPECT_EQ(ModeOf(folder / "token"), 0600u);
 }
 
 TEST(AccessTokenTest, APipeInItsPlaceIsRefusedInsteadOfWaitedFor) {

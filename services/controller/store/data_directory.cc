@@ -53,12 +53,14 @@ Result<void> MakePrivate(const std::string& path) {
   return {};
 }
 
-// Files of a version that left them open to others.
-void CloseFiles(const std::string& path) {
+// Files of a version that left them open to others. Not the token: who loads it sees by its mode
+// that it is known.
+void CloseFiles(const std::string& path, const std::string& token_path) {
   std::error_code error;
   int count = 0;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path, error)) {
     const fs::file_status status = entry.symlink_status(error);
+    if (entry.path() == token_path) continue;
     if (fs::is_symlink(status) || (status.permissions() & kOthersPerms) == fs::perms::none)
       continue;
     fs::permissions(entry.path(), kOthersPerms, fs::perm_options::remove, error);
@@ -99,7 +101,7 @@ Result<DataDirectory> DataDirectory::Open(const std::string& path) {
   if (ftruncate(fd, 0) != 0 || pwrite(fd, own.data(), own.size(), 0) < 0) {
     return Fail(ErrorCode::kInternal, StrCat("writing ", lock_path, ": ", std::strerror(errno)));
   }
-  CloseFiles(path);
+  CloseFiles(path, directory.token_path());
   return directory;
 }
 

@@ -66,6 +66,19 @@ TEST(DataDirectoryTest, ClosesWhatAnEarlierVersionLeftOpen) {
   EXPECT_EQ(DirectoryMode(root / "data/logs/1.log"), 0600u);
 }
 
+TEST(DataDirectoryTest, LeavesTheModeOfATokenThatIsKnownToOthers) {
+  const testing::TemporaryDirectory root;
+  std::filesystem::create_directories(root / "data");
+  std::ofstream(root / "data/jobs.db") << "";
+  std::ofstream(root / "data/token") << "secret";
+  chmod((root / "data").c_str(), 0700);
+  chmod((root / "data/token").c_str(), 0644);
+
+  ASSERT_TRUE(DataDirectory::Open(root / "data"));
+
+  EXPECT_EQ(DirectoryMode(root / "data/token"), 0644u);
+}
+
 TEST(DataDirectoryTest, LeavesAFolderOfOtherFilesAsItIs) {
   const testing::TemporaryDirectory root;
   std::filesystem::create_directories(root / "home");
