@@ -15,7 +15,7 @@ namespace eidolon::runtime {
 
 struct TcpLimits {
   // At most half of the descriptors that the process may have.
-  std::size_t connections_max = 4096;
+  std::size_t connections_max = 16384;
   std::size_t client_connections_max = 256;  // Of one address.
 };
 
