@@ -1,14 +1,18 @@
 #include "services/cli/commands.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "services/base/error.h"
 #include "services/cli/completion.h"
 #include "services/cli/doctor.h"
+#include "services/cli/doctor_store.h"
 #include "services/cli/explain.h"
 #include "services/cli/target.h"
 #include "services/controller/embedded/controller_host.h"
@@ -26,18 +30,56 @@ int PrintFailure(const base::Error& error) {
   return 1;
 }
 
+namespace {
+
+struct DoctorFlags {
+  std::optional<std::string> store;  // A data folder; empty: that of --data-dir.
+  bool repair = false;
+};
+
+int CheckStore(const Globals& globals, const DoctorFlags& flags) {
+  umask(077);  // The records have secrets in them.
+  const std::string folder = flags.store->empty() ? globals.data_directory : *flags.store;
+  const auto findings = controller::store::CheckStore({.folder = folder, .repair = flags.repair});
+  if (!findings) return PrintFailure(findings.error());
+  std::fputs(FormatStoreFindings(*findings).c_str(), stdout);
+  if (!HasDamage(*findings)) return 0;
+  std::fprintf(stderr,
+               "eidolon: %s is damaged; 'eidolon doctor --store %s --repair' moves what is damaged "
+               "to %s/damaged and keeps the rest\n",
+               folder.c_str(), folder.c_str(), folder.c_str());
+  return 1;
+}
+
+int CheckMachine(const Globals& globals) {
+  const auto target = FindTarget(globals);
+  if (!target) return PrintFailure(target.error());
+  const auto findings = Examine({.binary_directory = controller::embedded::ProgramDirectory(),
+                                 .data_directory = globals.data_directory,
+                                 .target = *target});
+  std::fputs(FormatFindings(findings).c_str(), stdout);
+  return HasBadFinding(findings) ? 1 : 0;
+}
+
+}  // namespace
+
 void AddDoctorCommand(CLI::App* app, const Globals* globals, Action* action) {
   CLI::App* doctor = app->add_subcommand("doctor", "check what this machine needs to run jobs");
-  doctor->callback([globals, action] {
-    *action = [globals] {
-      const auto target = FindTarget(*globals);
-      if (!target) return PrintFailure(target.error());
-      const auto findings = Examine({.binary_directory = controller::embedded::ProgramDirectory(),
-                                     .data_directory = globals->data_directory,
-                                     .target = *target});
-      std::fputs(FormatFindings(findings).c_str(), stdout);
-      return HasBadFinding(findings) ? 1 : 0;
-    };
+  auto flags = std::make_shared<DoctorFlags>();
+  CLI::Option* store =
+      doctor
+          ->add_option_function<std::string>(
+              "--store", [flags](const std::string& folder) { flags->store = folder; },
+              "check what is stored in a data folder instead (default: that of --data-dir); no "
+              "server may use it")
+          ->expected(0, 1)
+          ->type_name("[DIR]");
+  doctor
+      ->add_flag("--repair", flags->repair,
+                 "move what is damaged to DIR/damaged, build indexes anew, keep the rest")
+      ->needs(store);
+  doctor->callback([=] {
+    *action = [=] { return flags->store ? CheckStore(*globals, *flags) : CheckMachine(*globals); };
   });
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "services/base/log.h"
+#include "services/base/text.h"
 #include "services/controller/agents/controller_service.h"
 #include "services/controller/embedded/controller.h"
 #include "services/controller/embedded/socket_folder.h"
@@ -20,6 +21,19 @@
 namespace eidolon::controller::embedded {
 
 using base::Result;
+
+namespace {
+
+// Of a file whose pages are damaged, not only records of it.
+base::Error WithRepair(base::Error error, const std::string& folder) {
+  if (error.code == base::ErrorCode::kCorrupt) {
+    error.message += base::StrCat("; 'eidolon doctor --store ", folder,
+                                  " --repair' saves what can be read of it");
+  }
+  return error;
+}
+
+}  // namespace
 
 // In the order of construction; destroyed in reverse.
 struct ControllerHost::Parts {
@@ -57,7 +71,7 @@ struct ControllerHost::Parts {
       temporary_folders.push_back(sockets->path());
     }
     auto store = store::JobStore::Open(directory->database_path());
-    if (!store) return std::unexpected(store.error());
+    if (!store) return std::unexpected(WithRepair(store.error(), options.data_directory));
     auto opened = Controller::Open({.run_root = run_root,
                                     .concurrent_jobs = options.concurrent_jobs,
                                     .keep_run_directories = options.keep_run_directories,
@@ -68,7 +82,7 @@ struct ControllerHost::Parts {
                                     .metrics = metrics,
                                     .metrics_text = std::move(metrics_text)},
                                    std::move(*directory), std::move(*store));
-    if (!opened) return std::unexpected(opened.error());
+    if (!opened) return std::unexpected(WithRepair(opened.error(), options.data_directory));
     controller = std::move(*opened);
     return {};
   }

@@ -27,6 +27,11 @@ std::unexpected<ApiError> NoCluster(const ObjectName& cluster) {
                                              "' in namespace '", cluster.name_space, "'"));
 }
 
+std::unexpected<ApiError> RefuseDamaged(const JobEntry& entry) {
+  return Refuse(ErrorCode::kFailedPrecondition, StrCat("the stored record of the job '", entry.name,
+                                                       "' is damaged: ", entry.damage));
+}
+
 // Of a job that has not started.
 job::Condition WaitsFor(bool suspend, const std::string& now) {
   const auto why = suspend ? job::reason::kSuspended : job::reason::kQueued;
@@ -75,6 +80,13 @@ void EmbeddedApi::CheckCluster(const std::string& name_space, const job::ParsedJ
         {"/spec/clusterRef/name",
          StrCat("no simulated cluster '", parsed.spec.cluster_name, "' in namespace '", name_space,
                 "'", job::DidYouMean(parsed.spec.cluster_name, table().ClusterNames(name_space)))});
+    return;
+  }
+  if (!parsed.spec.cluster && !cluster->damage.empty()) {
+    problems->push_back(
+        {"/spec/clusterRef/name",
+         StrCat("the stored record of simulated cluster '", cluster->name,
+                "' is damaged: ", cluster->damage, "; delete it and create it anew")});
     return;
   }
   const std::size_t before = problems->size();
@@ -188,6 +200,7 @@ ApiResult<json> EmbeddedApi::SetSuspend(const ObjectName& job, bool suspend) {
   if (entry.changing) {
     return Refuse(ErrorCode::kAlreadyExists, "another change of the job is being stored");
   }
+  if (!entry.damage.empty()) return RefuseDamaged(entry);
   if (entry.spec.suspend == suspend) return JobTable::Render(entry);
   if (entry.starting || entry.conditions.phase() != job::Phase::kPending ||
       !entry.deletion_time.empty()) {
@@ -293,6 +306,7 @@ ApiResult<rest::Output> EmbeddedApi::FindRecording(const ObjectName& job,
 
 // The file that a job leaves. Requires: the lock is held.
 ApiResult<rest::Output> EmbeddedApi::FindOutput(const JobEntry& entry, const KeptFile& file) const {
+  if (!entry.damage.empty()) return RefuseDamaged(entry);
   if (!file.is_kept) {
     return Refuse(ErrorCode::kNotFound, StrCat("the job '", entry.name, "' keeps no ", file.what,
                                                "; jobs with 'outputs: {", file.field, "}' do"));

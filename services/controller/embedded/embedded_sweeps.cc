@@ -122,6 +122,10 @@ ApiResult<json> EmbeddedSweeps::PatchSweep(const ObjectName& sweep, const json& 
   if (entry.is_unwanted()) {
     return Refuse(ErrorCode::kFailedPrecondition, "the sweep is being deleted");
   }
+  if (!entry.damage.empty()) {
+    return Refuse(ErrorCode::kFailedPrecondition,
+                  StrCat("the stored record of the sweep is damaged: ", entry.damage));
+  }
   sweep::SweepChange change = sweep::ReadSweepChange(entry.document, patch, job::Mode::kEmbedded);
   if (!change.problems.empty()) return Refuse("change", std::move(change.problems));
   if (change.of_spec && sweep::IsSweepOver({{"status", entry.status}})) {

@@ -46,11 +46,12 @@ void JobStarter::Start(std::int64_t uid) {
     spec = entry.spec;
     dimensions = entry.fold_dimensions;
     const ClusterEntry* cluster = state_.table().FindCluster(entry.name_space, spec.cluster_name);
-    if (cluster != nullptr) referenced = cluster->spec;
+    if (cluster != nullptr && cluster->damage.empty()) referenced = cluster->spec;
   }
   if (!spec.cluster && !referenced) {
     Fail(uid, job::reason::kClusterNotFound,
-         "simulated cluster '" + spec.cluster_name + "' does not exist any more");
+         "simulated cluster '" + spec.cluster_name +
+             "' does not exist any more, or its stored record is damaged");
     return;
   }
   auto active = Prepare(uid, spec, dimensions, referenced ? &*referenced : nullptr);

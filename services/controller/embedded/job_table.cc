@@ -1,6 +1,7 @@
 #include "services/controller/embedded/job_table.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "services/base/log.h"
 #include "services/base/text.h"
@@ -9,6 +10,7 @@
 #include "services/controller/embedded/stored_object.h"
 #include "services/controller/job/document.h"
 #include "services/controller/job/summary.h"
+#include "services/controller/store/record_form.h"
 
 namespace eidolon::controller::embedded {
 namespace {
@@ -77,21 +79,74 @@ Result<std::vector<std::int64_t>> JobTable::Load(store::JobStore store) {
       store::StoreWriterOptions{.folder = directory_.path(), .guard = &guard_}, std::move(store),
       clock_);
   const std::lock_guard lock(guard_);
-  for (const store::StoredCluster& stored : *clusters) {
-    const json document = ParseStored(stored.document);
-    clusters_[{stored.name_space, stored.name}] = {.name_space = stored.name_space,
-                                                   .name = stored.name,
-                                                   .created_unix_ns = stored.created_unix_ns,
-                                                   .document = document,
-                                                   .spec = job::ParseCluster(document).spec};
-  }
+  for (const store::StoredCluster& stored : *clusters) LoadCluster(stored);
   for (const auto& remembered : *requests) {
     requests_[{remembered.request.name_space, remembered.request.key}] = remembered;
   }
-  sweeps_.Load(*sweeps, writer_.get());
+  sweeps_.Load(*sweeps, writer_.get(), directory_.path());
   std::vector<std::int64_t> waiting;
-  for (const store::StoredJob& stored : *jobs) LoadJob(stored, &waiting);
+  for (const store::StoredJob& stored : *jobs) {
+    if (store::DamageOf(stored).empty()) LoadJob(stored, &waiting);
+  }
+  // After the others, which may have the name that a damaged one shows.
+  for (const store::StoredJob& stored : *jobs) {
+    const std::string damage = store::DamageOf(stored);
+    if (!damage.empty()) ShowDamaged(stored, damage);
+  }
   return waiting;
+}
+
+void JobTable::LoadCluster(const store::StoredCluster& stored) {
+  DamagedObject object = {.kind = job::kClusterKind,
+                          .record = StrCat("cluster ", stored.name_space, "/", stored.name),
+                          .damage = store::DamageOf(stored),
+                          .name_space = stored.name_space,
+                          .name = stored.name,
+                          .document_text = ""};
+  if (object.damage.empty()) {
+    object.document_text = stored.document;
+  } else {
+    base::Log(base::Level::kError, "damaged_record",
+              {{"record", object.record}, {"damage", object.damage}});
+    // Deleting it takes the name that is stored; another one would remove nothing.
+    if (ShownName(object) != std::pair(stored.name_space, stored.name)) return;
+  }
+  const json document = ShownDocument(object);
+  clusters_[{stored.name_space, stored.name}] = {
+      .name_space = stored.name_space,
+      .name = stored.name,
+      .created_unix_ns = stored.created_unix_ns,
+      .document = document,
+      .spec = object.damage.empty() ? job::ParseCluster(document).spec : job::ClusterSpec(),
+      .damage = object.damage};
+}
+
+void JobTable::ShowDamaged(const store::StoredJob& stored, const std::string& damage) {
+  DamagedObject object = {.kind = job::kJobKind,
+                          .record = StrCat("job ", stored.uid),
+                          .damage = damage,
+                          .name_space = stored.name_space,
+                          .name = stored.name,
+                          .document_text = store::IsDocumentDamaged(damage) ? "" : stored.document};
+  auto [name_space, name] = ShownName(object);
+  if (Find(name_space, name) != nullptr) {
+    object.name.clear();
+    std::tie(name_space, name) = ShownName(object);
+  }
+  JobEntry& entry = jobs_[stored.uid];
+  entry.uid = stored.uid;
+  entry.name_space = name_space;
+  entry.name = name;
+  entry.created_unix_ns = stored.created_unix_ns;
+  entry.version = NextVersion();
+  entry.document = ShownDocument(object);
+  entry.status = ShownStatus(object, directory_.path(), base::FormatUtc(clock_.UnixNs()));
+  entry.conditions = job::Conditions::FromJson(entry.status["conditions"]);
+  entry.over_unix_ns = clock_.UnixNs();
+  entry.damage = damage;
+  base::Log(
+      base::Level::kError, "damaged_record",
+      {{"record", object.record}, {"job", StrCat(name_space, "/", name)}, {"damage", damage}});
 }
 
 void JobTable::LoadJob(const store::StoredJob& stored, std::vector<std::int64_t>* waiting) {
@@ -177,7 +232,8 @@ JobTable::Asked JobTable::Create(const std::string& name_space, const job::Parse
        .is_stored = [row](store::JobStore& store) -> Result<bool> {
          const auto found = store.FindJob(row->name_space, row->name);
          if (!found) return std::unexpected(found.error());
-         if (!*found || (*found)->created_unix_ns != row->created_unix_ns) return false;
+         if (!*found || !(*found)->damage.empty()) return false;
+         if ((*found)->created_unix_ns != row->created_unix_ns) return false;
          row->uid = (*found)->uid;
          return true;
        },
@@ -251,7 +307,8 @@ JobTable::Asked JobTable::Replace(JobEntry* job, json document, job::Conditions 
        .is_stored = [id, text](store::JobStore& store) -> Result<bool> {
          const auto found = store.FindJob(id.name_space, id.name);
          if (!found) return std::unexpected(found.error());
-         return *found && (*found)->uid == id.uid && (*found)->document == text;
+         return *found && (*found)->uid == id.uid && (*found)->document == text &&
+                (*found)->damage.empty();
        },
        .done =
            [this, id, document = std::move(document), status,
@@ -382,6 +439,10 @@ JobTable::Asked JobTable::DeleteCluster(const std::string& name_space, const std
 json JobTable::Render(const ClusterEntry& cluster) {
   json object = cluster.document;
   object["metadata"]["creationTimestamp"] = base::FormatUtc(cluster.created_unix_ns);
+  if (!cluster.damage.empty()) {
+    object["status"] = {{"damage", cluster.damage}};
+    return object;
+  }
   object["status"] = {{"resolved", job::ToJson(cluster.spec)}};
   return object;
 }

@@ -61,6 +61,7 @@ struct JobEntry {
   std::int64_t guardians_seen_ns = 0;  // And of the last look at its agents' guardians.
   std::int64_t settling_ns = 0;        // And when the transition began to be stored.
   std::string waits_for;               // Why it cannot be, as shown.
+  std::string damage;             // Of its stored record; it is shown and can be deleted only.
 };
 
 struct ClusterEntry {
@@ -69,6 +70,7 @@ struct ClusterEntry {
   std::int64_t created_unix_ns = 0;
   nlohmann::json document;
   job::ClusterSpec spec;
+  std::string damage;  // Of its stored record; it is shown, deleted, and used by no job.
 };
 
 // Guarded by the owner's lock, which it takes itself when something was stored: what it is given as
@@ -82,7 +84,7 @@ class JobTable {
   JobTable& operator=(const JobTable&) = delete;
 
   // Reads everything back and takes the store. Jobs that ran become Interrupted; the uids of those
-  // that wait are answered. Call once, first.
+  // that wait are answered. Damaged records are listed as such. Call once, first.
   base::Result<std::vector<std::int64_t>> Load(store::JobStore store);
 
   JobEntry* Find(std::int64_t uid);
@@ -144,7 +146,10 @@ class JobTable {
 
  private:
   std::int64_t NextVersion();
+  void LoadCluster(const store::StoredCluster& stored);
   void LoadJob(const store::StoredJob& stored, std::vector<std::int64_t>* waiting);
+  // Of damaged jobs: they never run, and nothing is written to their rows.
+  void ShowDamaged(const store::StoredJob& stored, const std::string& damage);
   // Of a job that ran when an earlier controller ended.
   void Interrupt(JobEntry* entry);
 

@@ -1,5 +1,10 @@
 #include "services/controller/embedded/stored_object.h"
 
+#include <algorithm>
+
+#include "services/base/check.h"
+#include "services/base/text.h"
+#include "services/controller/job/condition.h"
 #include "services/controller/place/token.h"
 
 namespace eidolon::controller::embedded {
@@ -34,7 +39,38 @@ json AcceptedDocument(const std::string& name_space, const std::string& name,
 
 json ParseStored(const std::string& text) {
   json parsed = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  return parsed.is_discarded() ? json::object() : parsed;
+  CHECK(parsed.is_object());
+  return parsed;
+}
+
+std::pair<std::string, std::string> ShownName(const DamagedObject& object) {
+  if (job::IsNamespaceName(object.name_space) && job::IsDnsLabel(object.name)) {
+    return {object.name_space, object.name};
+  }
+  std::string name = "damaged-" + object.record;
+  std::ranges::replace(name, ' ', '-');
+  return {"default", name};
+}
+
+json ShownDocument(const DamagedObject& object) {
+  if (!object.document_text.empty()) return ParseStored(object.document_text);
+  const auto [name_space, name] = ShownName(object);
+  return {{"apiVersion", job::kApiVersion},
+          {"kind", object.kind},
+          {"metadata", {{"name", name}, {"namespace", name_space}}},
+          {"spec", json::object()}};
+}
+
+json ShownStatus(const DamagedObject& object, const std::string& folder, const std::string& now) {
+  job::Conditions conditions;
+  conditions.Set(
+      {std::string(job::condition::kFailed), true, std::string(job::reason::kRecordDamaged),
+       base::StrCat("the stored record ", object.record, " is damaged: ", object.damage,
+                    "; nothing of its status is shown. Delete the object, or stop the server and "
+                    "run 'eidolon doctor --store ",
+                    folder, " --repair', which moves the record to ", folder, "/damaged"),
+       now});
+  return {{"phase", job::Name(job::Phase::kFailed)}, {"conditions", conditions.ToJson()}};
 }
 
 }  // namespace eidolon::controller::embedded

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "services/base/log.h"
 #include "services/base/text.h"
 #include "services/base/utc.h"
 #include "services/controller/embedded/stored_object.h"
+#include "services/controller/store/record_form.h"
 
 namespace eidolon::controller::embedded {
 
@@ -23,9 +25,14 @@ std::string TitleOf(const SweepEntry& sweep) {
 
 }  // namespace
 
-void SweepTable::Load(const std::vector<store::StoredSweep>& rows, store::StoreWriter* writer) {
+void SweepTable::Load(const std::vector<store::StoredSweep>& rows, store::StoreWriter* writer,
+                      const std::string& folder) {
   writer_ = writer;
   for (const store::StoredSweep& row : rows) {
+    if (const std::string damage = store::DamageOf(row); !damage.empty()) {
+      ShowDamaged(row, damage, folder);
+      continue;
+    }
     SweepEntry& entry = sweeps_[row.uid];
     entry = {.uid = row.uid,
              .name_space = row.name_space,
@@ -39,6 +46,32 @@ void SweepTable::Load(const std::vector<store::StoredSweep>& rows, store::StoreW
              .removing = false};
     entry.spec = sweep::ParseSweep(entry.document, job::Mode::kEmbedded).spec;
   }
+}
+
+void SweepTable::ShowDamaged(const store::StoredSweep& row, const std::string& damage,
+                             const std::string& folder) {
+  const DamagedObject object = {
+      .kind = sweep::kSweepKind,
+      .record = StrCat("sweep ", row.uid),
+      .damage = damage,
+      .name_space = row.name_space,
+      .name = row.name,
+      .document_text = store::IsDocumentDamaged(damage) ? "" : row.document};
+  const auto [name_space, name] = ShownName(object);
+  base::Log(
+      base::Level::kError, "damaged_record",
+      {{"record", object.record}, {"sweep", StrCat(name_space, "/", name)}, {"damage", damage}});
+  sweeps_[row.uid] = {.uid = row.uid,
+                      .name_space = name_space,
+                      .name = name,
+                      .created_unix_ns = row.created_unix_ns,
+                      .version = NextVersion(),
+                      .document = ShownDocument(object),
+                      .status = ShownStatus(object, folder, base::FormatUtc(clock_.UnixNs())),
+                      .spec = {},
+                      .changing = false,
+                      .removing = false,
+                      .damage = damage};
 }
 
 std::int64_t SweepTable::NextVersion() {

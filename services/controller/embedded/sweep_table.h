@@ -29,6 +29,7 @@ struct SweepEntry {
   sweep::SweepSpec spec;
   bool changing = false;  // A change of the document is being stored.
   bool removing = false;  // So is its end.
+  std::string damage;     // Of its stored record; it is shown and can be deleted only.
 
   bool is_unwanted() const { return document["metadata"].contains("deletionTimestamp"); }
 };
@@ -44,7 +45,9 @@ class SweepTable {
   SweepTable& operator=(const SweepTable&) = delete;
 
   // Call once, first. The writer must outlive it, or be closed.
-  void Load(const std::vector<store::StoredSweep>& rows, store::StoreWriter* writer);
+  // `folder`: the data folder, for messages about damaged records.
+  void Load(const std::vector<store::StoredSweep>& rows, store::StoreWriter* writer,
+            const std::string& folder);
 
   SweepEntry* Find(std::int64_t uid);
   SweepEntry* Find(const std::string& name_space, const std::string& name);
@@ -69,6 +72,8 @@ class SweepTable {
   static nlohmann::json Render(const SweepEntry& sweep);
 
  private:
+  void ShowDamaged(const store::StoredSweep& row, const std::string& damage,
+                   const std::string& folder);
   void Save(SweepEntry* sweep, const std::string& what);
   std::int64_t NextVersion();
 

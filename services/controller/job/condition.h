@@ -69,6 +69,8 @@ inline constexpr std::string_view kDeadlineExceeded = "DeadlineExceeded";
 inline constexpr std::string_view kClusterNotFound = "ClusterNotFound";
 inline constexpr std::string_view kInvalidSpec = "InvalidSpec";
 inline constexpr std::string_view kStartFailed = "StartFailed";
+// What was stored of the job does not match its checksum.
+inline constexpr std::string_view kRecordDamaged = "RecordDamaged";
 inline constexpr std::string_view kPodSecurityViolation = "PodSecurityViolation";
 inline constexpr std::string_view kPodRefused = "PodRefused";
 inline constexpr std::string_view kImageNotFound = "ImageNotFound";

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "services/base/hash.h"
+#include "services/base/hex.h"
 #include "services/base/text.h"
 
 namespace eidolon::controller::store {
@@ -41,6 +43,32 @@ base::Error ErrorOf(sqlite3* handle) {
     message += base::StrCat(" (", std::strerror(system_error), ")");
   }
   return {CodeOf(code, system_error), message};
+}
+
+template <typename T>
+void AppendRaw(std::string* bytes, T value) {
+  char raw[sizeof value];
+  std::memcpy(raw, &value, sizeof value);
+  bytes->append(raw, sizeof raw);
+}
+
+void Checksum(sqlite3_context* context, int count, sqlite3_value** values) {
+  std::string bytes;
+  for (int i = 0; i < count; ++i) {
+    const int type = sqlite3_value_type(values[i]);
+    bytes += static_cast<char>(type);
+    if (type == SQLITE_INTEGER) {
+      AppendRaw(&bytes, std::int64_t{sqlite3_value_int64(values[i])});
+      continue;
+    }
+    const auto* data = static_cast<const char*>(sqlite3_value_blob(values[i]));
+    const int size = sqlite3_value_bytes(values[i]);
+    AppendRaw(&bytes, std::int64_t{size});
+    if (size > 0) bytes.append(data, static_cast<std::size_t>(size));
+  }
+  const base::Digest digest = base::Hash128(bytes.data(), bytes.size());
+  const std::string text = base::Hex(digest);
+  sqlite3_result_text(context, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT);
 }
 
 }  // namespace
@@ -83,6 +111,15 @@ std::string Statement::Text(int column) const {
   return text == nullptr ? "" : std::string(text, static_cast<std::size_t>(size));
 }
 
+int Statement::columns() const { return sqlite3_column_count(statement_); }
+
+std::string Statement::Name(int column) const { return sqlite3_column_name(statement_, column); }
+
+Statement& Statement::Bind(const Statement& row, int column) {
+  sqlite3_bind_value(statement_, ++bound_, sqlite3_column_value(row.statement_, column));
+  return *this;
+}
+
 Result<Database> Database::Open(const std::string& path) {
   sqlite3* handle = nullptr;
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
@@ -90,6 +127,8 @@ Result<Database> Database::Open(const std::string& path) {
   Database database(handle);
   if (code != SQLITE_OK) return std::unexpected(ErrorOf(handle));
   sqlite3_busy_timeout(handle, 5000);
+  sqlite3_create_function(handle, "eidolon_checksum", -1, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
+                          nullptr, &Checksum, nullptr, nullptr);
   // Exclusive: the index of the log is then kept in memory, not in a file that a full disk refuses.
   for (const char* pragma : {"PRAGMA locking_mode=EXCLUSIVE", "PRAGMA journal_mode=WAL",
                              "PRAGMA synchronous=FULL", "PRAGMA foreign_keys=ON"}) {
@@ -120,6 +159,8 @@ Result<void> Database::Execute(const std::string& sql) {
 }
 
 std::int64_t Database::LastInsertId() const { return sqlite3_last_insert_rowid(handle_); }
+
+int Database::Changes() const { return sqlite3_changes(handle_); }
 
 bool Database::LastWasDuplicate() const {
   const int code = sqlite3_extended_errcode(handle_);

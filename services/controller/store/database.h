@@ -32,6 +32,10 @@ class Statement {
   // Columns of the current row, from 0.
   std::int64_t Integer(int column) const;
   std::string Text(int column) const;
+  int columns() const;
+  std::string Name(int column) const;
+  // Binds a column of another statement's current row, with its type.
+  Statement& Bind(const Statement& row, int column);
 
  private:
   friend class Database;
@@ -44,9 +48,10 @@ class Statement {
 // Owns the connection. Not thread safe.
 class Database {
  public:
-  // Opens or creates the file with a write-ahead log, for this connection alone; commits wait for
-  // the disk. Errors of writes: kResourceExhausted for a disk without space, kUnavailable for
-  // another failure of the disk, kCorrupt.
+  // SQL gets a function eidolon_checksum(...): XXH3-128 of its arguments, each with type and size,
+  // in hexadecimal. Opens or creates the file with a write-ahead log, for this connection alone;
+  // commits wait for the disk. Errors of writes: kResourceExhausted for a disk without space,
+  // kUnavailable for another failure of the disk, kCorrupt.
   static base::Result<Database> Open(const std::string& path);
   Database(Database&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
   Database& operator=(Database&&) = delete;
@@ -56,6 +61,8 @@ class Database {
   // Statements without results.
   base::Result<void> Execute(const std::string& sql);
   std::int64_t LastInsertId() const;
+  // Rows that the last INSERT, UPDATE or DELETE has changed.
+  int Changes() const;
   // The last failure was a violated UNIQUE or PRIMARY KEY.
   bool LastWasDuplicate() const;
 

@@ -3,6 +3,7 @@
 #include "services/base/check.h"
 #include "services/base/log.h"
 #include "services/base/text.h"
+#include "services/controller/store/damaged_records.h"
 
 namespace eidolon::controller::store {
 namespace {
@@ -12,62 +13,7 @@ using base::Fail;
 using base::Result;
 using base::StrCat;
 
-constexpr std::int64_t kSchemaVersion = 2;  // 1 had no sweeps.
-
-constexpr char kSchema[] = R"(
-CREATE TABLE IF NOT EXISTS jobs (
-  uid INTEGER PRIMARY KEY AUTOINCREMENT,
-  namespace TEXT NOT NULL,
-  name TEXT NOT NULL,
-  created_unix_ns INTEGER NOT NULL,
-  version INTEGER NOT NULL,
-  document TEXT NOT NULL,
-  status TEXT NOT NULL,
-  UNIQUE (namespace, name));
-CREATE TABLE IF NOT EXISTS requests (
-  namespace TEXT NOT NULL,
-  key TEXT NOT NULL,
-  body_digest TEXT NOT NULL,
-  uid INTEGER NOT NULL REFERENCES jobs (uid) ON DELETE CASCADE,
-  PRIMARY KEY (namespace, key));
-CREATE TABLE IF NOT EXISTS clusters (
-  namespace TEXT NOT NULL,
-  name TEXT NOT NULL,
-  created_unix_ns INTEGER NOT NULL,
-  document TEXT NOT NULL,
-  PRIMARY KEY (namespace, name));
-CREATE TABLE IF NOT EXISTS sweeps (
-  uid INTEGER PRIMARY KEY AUTOINCREMENT,
-  namespace TEXT NOT NULL,
-  name TEXT NOT NULL,
-  created_unix_ns INTEGER NOT NULL,
-  document TEXT NOT NULL,
-  status TEXT NOT NULL,
-  UNIQUE (namespace, name));
-)";
-
-Result<void> PrepareSchema(Database* database) {
-  std::int64_t found = 0;
-  {
-    auto version = database->Prepare("PRAGMA user_version");
-    if (!version) return std::unexpected(version.error());
-    if (auto row = version->Step(); !row) return std::unexpected(row.error());
-    found = version->Integer(0);
-  }
-  if (found > kSchemaVersion) {
-    return Fail(ErrorCode::kFailedPrecondition,
-                StrCat("the file has schema version ", found, ", this program knows ",
-                       kSchemaVersion, "; use the program that wrote it or another data folder"));
-  }
-  if (found == kSchemaVersion) return {};  // A full disk does not keep a controller from starting.
-  auto transaction = Transaction::Begin(database);
-  if (!transaction) return std::unexpected(transaction.error());
-  if (auto made = database->Execute(kSchema); !made) return made;
-  if (auto set = database->Execute(StrCat("PRAGMA user_version=", kSchemaVersion)); !set) {
-    return set;
-  }
-  return transaction->Commit();
-}
+constexpr char kJobColumns[] = "uid, namespace, name, created_unix_ns, version, document, status";
 
 StoredJob ReadJob(const Statement& row) {
   return {.uid = row.Integer(0),
@@ -76,7 +22,12 @@ StoredJob ReadJob(const Statement& row) {
           .created_unix_ns = row.Integer(3),
           .version = row.Integer(4),
           .document = row.Text(5),
-          .status = row.Text(6)};
+          .status = row.Text(6),
+          .damage = ReadDamage(row, 7, kJobs)};
+}
+
+std::string SelectJobs(std::string_view rest) {
+  return StrCat("SELECT ", kJobColumns, DamageColumns(kJobs), " FROM jobs ", rest);
 }
 
 // Runs a statement whose every parameter is bound.
@@ -117,6 +68,27 @@ Result<void> JobStore::Reopen() {
   return {};
 }
 
+std::string JobStore::folder() const {
+  const std::size_t slash = path_.rfind('/');
+  return slash == std::string::npos ? "." : path_.substr(0, slash);
+}
+
+Result<void> JobStore::Update(const Table& table, std::span<const Part> parts, std::string_view sql,
+                              std::initializer_list<std::string> values, std::int64_t row_id) {
+  auto transaction = Transaction::Begin(&database());
+  if (!transaction) return std::unexpected(transaction.error());
+  if (auto kept = KeepDamaged(&database(), table, parts, row_id, folder()); !kept) return kept;
+  {
+    auto update = database().Prepare(sql);
+    if (!update) return std::unexpected(update.error());
+    for (const std::string& value : values) update->Bind(value);
+    update->Bind(row_id);
+    if (auto done = update->Run(); !done) return done;
+  }
+  if (auto sealed = Seal(&database(), table, parts, "rowid = ?", row_id); !sealed) return sealed;
+  return transaction->Commit();
+}
+
 Result<void> JobStore::Probe() {
   return database().Execute(StrCat("PRAGMA user_version=", kSchemaVersion));
 }
@@ -140,16 +112,35 @@ Result<StoredJob> JobStore::CreateJob(StoredJob job,
                        job.name_space, "'"));
   }
   job.uid = database().LastInsertId();
+  if (auto sealed = Seal(&database(), kJobs, kJobParts, "rowid = ?", job.uid); !sealed) {
+    return std::unexpected(sealed.error());
+  }
   if (request) {
-    auto remember = database().Prepare(
-        "INSERT OR REPLACE INTO requests (namespace, key, body_digest, uid) VALUES (?, ?, ?, ?)");
-    if (!remember) return std::unexpected(remember.error());
-    remember->Bind(request->name_space).Bind(request->key).Bind(request->body_digest);
-    remember->Bind(job.uid);
-    if (auto done = remember->Run(); !done) return std::unexpected(done.error());
+    if (auto done = Remember(*request, job.uid); !done) return std::unexpected(done.error());
   }
   if (auto done = transaction->Commit(); !done) return std::unexpected(done.error());
   return job;
+}
+
+Result<void> JobStore::Remember(const IdempotentRequest& request, std::int64_t uid) {
+  {
+    // The job of an earlier request with this key is gone, or the row is damaged.
+    auto select = database().Prepare("SELECT rowid FROM requests WHERE namespace = ? AND key = ?");
+    if (!select) return std::unexpected(select.error());
+    select->Bind(request.name_space).Bind(request.key);
+    const auto row = select->Step();
+    if (!row) return std::unexpected(row.error());
+    if (*row) {
+      auto kept = KeepDamaged(&database(), kRequests, kRequestParts, select->Integer(0), folder());
+      if (!kept) return kept;
+    }
+  }
+  auto insert = database().Prepare(
+      "INSERT OR REPLACE INTO requests (namespace, key, body_digest, uid) VALUES (?, ?, ?, ?)");
+  if (!insert) return std::unexpected(insert.error());
+  insert->Bind(request.name_space).Bind(request.key).Bind(request.body_digest).Bind(uid);
+  if (auto done = insert->Run(); !done) return done;
+  return Seal(&database(), kRequests, kRequestParts, "rowid = ?", database().LastInsertId());
 }
 
 Result<void> JobStore::SaveStatus(std::int64_t uid, const std::string& status,
@@ -158,10 +149,9 @@ Result<void> JobStore::SaveStatus(std::int64_t uid, const std::string& status,
   if (durability == Durability::kProcess) {
     if (auto set = database().Execute("PRAGMA synchronous=NORMAL"); !set) return set;
   }
-  auto update =
-      database().Prepare("UPDATE jobs SET status = ?, version = version + 1 WHERE uid = ?");
-  if (update) update->Bind(status).Bind(uid);
-  Result<void> done = RunOne(update);
+  Result<void> done =
+      Update(kJobs, std::span(kJobParts).subspan(1),
+             "UPDATE jobs SET status = ?, version = version + 1 WHERE uid = ?", {status}, uid);
   if (durability == Durability::kProcess) {
     if (auto reset = database().Execute("PRAGMA synchronous=FULL"); !reset) return reset;
   }
@@ -170,10 +160,9 @@ Result<void> JobStore::SaveStatus(std::int64_t uid, const std::string& status,
 
 Result<void> JobStore::SaveDocument(std::int64_t uid, const std::string& document,
                                     const std::string& status) {
-  auto update = database().Prepare(
-      "UPDATE jobs SET document = ?, status = ?, version = version + 1 WHERE uid = ?");
-  if (update) update->Bind(document).Bind(status).Bind(uid);
-  return RunOne(update);
+  return Update(kJobs, kJobParts,
+                "UPDATE jobs SET document = ?, status = ?, version = version + 1 WHERE uid = ?",
+                {document, status}, uid);
 }
 
 Result<void> JobStore::DeleteJob(std::int64_t uid) {
@@ -183,9 +172,7 @@ Result<void> JobStore::DeleteJob(std::int64_t uid) {
 }
 
 Result<std::vector<StoredJob>> JobStore::LoadJobs() {
-  auto select = database().Prepare(
-      "SELECT uid, namespace, name, created_unix_ns, version, document, status FROM jobs "
-      "ORDER BY uid");
+  auto select = database().Prepare(SelectJobs("ORDER BY uid"));
   if (!select) return std::unexpected(select.error());
   std::vector<StoredJob> jobs;
   while (true) {
@@ -198,9 +185,7 @@ Result<std::vector<StoredJob>> JobStore::LoadJobs() {
 
 Result<std::optional<StoredJob>> JobStore::FindJob(const std::string& name_space,
                                                    const std::string& name) {
-  auto select = database().Prepare(
-      "SELECT uid, namespace, name, created_unix_ns, version, document, status FROM jobs "
-      "WHERE namespace = ? AND name = ?");
+  auto select = database().Prepare(SelectJobs("WHERE namespace = ? AND name = ?"));
   if (!select) return std::unexpected(select.error());
   select->Bind(name_space).Bind(name);
   const auto row = select->Step();
@@ -210,18 +195,28 @@ Result<std::optional<StoredJob>> JobStore::FindJob(const std::string& name_space
 }
 
 Result<std::vector<JobStore::Remembered>> JobStore::LoadRequests() {
-  auto select = database().Prepare("SELECT namespace, key, body_digest, uid FROM requests");
+  auto select = database().Prepare(StrCat("SELECT rowid, namespace, key, body_digest, uid",
+                                          DamageColumns(kRequests), " FROM requests"));
   if (!select) return std::unexpected(select.error());
   std::vector<Remembered> requests;
   while (true) {
     const auto row = select->Step();
     if (!row) return std::unexpected(row.error());
     if (!*row) return requests;
-    requests.push_back({{select->Text(0), select->Text(1), select->Text(2)}, select->Integer(3)});
+    if (const std::string damage = ReadDamage(*select, 5, kRequests); !damage.empty()) {
+      base::Log(base::Level::kError, "damaged_request_ignored",
+                {{"record", StrCat("request ", select->Integer(0))},
+                 {"damage", damage},
+                 {"meaning", "a repetition of the request creates another job"}});
+      continue;
+    }
+    requests.push_back({{select->Text(1), select->Text(2), select->Text(3)}, select->Integer(4)});
   }
 }
 
 Result<void> JobStore::CreateCluster(const StoredCluster& cluster) {
+  auto transaction = Transaction::Begin(&database());
+  if (!transaction) return std::unexpected(transaction.error());
   auto insert = database().Prepare(
       "INSERT INTO clusters (namespace, name, created_unix_ns, document) VALUES (?, ?, ?, ?)");
   if (!insert) return std::unexpected(insert.error());
@@ -233,7 +228,13 @@ Result<void> JobStore::CreateCluster(const StoredCluster& cluster) {
                 StrCat("simulated cluster '", cluster.name, "' exists already in namespace '",
                        cluster.name_space, "'"));
   }
-  return done;
+  if (!done) return done;
+  if (auto sealed =
+          Seal(&database(), kClusters, kClusterParts, "rowid = ?", database().LastInsertId());
+      !sealed) {
+    return sealed;
+  }
+  return transaction->Commit();
 }
 
 Result<void> JobStore::DeleteCluster(const std::string& name_space, const std::string& name) {
@@ -243,8 +244,9 @@ Result<void> JobStore::DeleteCluster(const std::string& name_space, const std::s
 }
 
 Result<std::vector<StoredCluster>> JobStore::LoadClusters() {
-  auto select = database().Prepare(
-      "SELECT namespace, name, created_unix_ns, document FROM clusters ORDER BY namespace, name");
+  auto select = database().Prepare(StrCat("SELECT namespace, name, created_unix_ns, document",
+                                          DamageColumns(kClusters),
+                                          " FROM clusters ORDER BY namespace, name"));
   if (!select) return std::unexpected(select.error());
   std::vector<StoredCluster> clusters;
   while (true) {
@@ -254,11 +256,14 @@ Result<std::vector<StoredCluster>> JobStore::LoadClusters() {
     clusters.push_back({.name_space = select->Text(0),
                         .name = select->Text(1),
                         .created_unix_ns = select->Integer(2),
-                        .document = select->Text(3)});
+                        .document = select->Text(3),
+                        .damage = ReadDamage(*select, 4, kClusters)});
   }
 }
 
 Result<std::int64_t> JobStore::CreateSweep(const StoredSweep& sweep) {
+  auto transaction = Transaction::Begin(&database());
+  if (!transaction) return std::unexpected(transaction.error());
   auto insert = database().Prepare(
       "INSERT INTO sweeps (namespace, name, created_unix_ns, document, status) "
       "VALUES (?, ?, ?, ?, ?)");
@@ -271,20 +276,23 @@ Result<std::int64_t> JobStore::CreateSweep(const StoredSweep& sweep) {
                 StrCat("simulation sweep '", sweep.name, "' exists already in namespace '",
                        sweep.name_space, "'"));
   }
-  return database().LastInsertId();
+  const std::int64_t uid = database().LastInsertId();
+  if (auto sealed = Seal(&database(), kSweeps, kSweepParts, "rowid = ?", uid); !sealed) {
+    return std::unexpected(sealed.error());
+  }
+  if (auto done = transaction->Commit(); !done) return std::unexpected(done.error());
+  return uid;
 }
 
 Result<void> JobStore::SaveSweep(std::int64_t uid, const std::string& document,
                                  const std::string& status) {
-  auto update = database().Prepare("UPDATE sweeps SET document = ?, status = ? WHERE uid = ?");
-  if (update) update->Bind(document).Bind(status).Bind(uid);
-  return RunOne(update);
+  return Update(kSweeps, kSweepParts, "UPDATE sweeps SET document = ?, status = ? WHERE uid = ?",
+                {document, status}, uid);
 }
 
 Result<void> JobStore::SaveSweepDocument(std::int64_t uid, const std::string& document) {
-  auto update = database().Prepare("UPDATE sweeps SET document = ? WHERE uid = ?");
-  if (update) update->Bind(document).Bind(uid);
-  return RunOne(update);
+  return Update(kSweeps, std::span(kSweepParts).first(1),
+                "UPDATE sweeps SET document = ? WHERE uid = ?", {document}, uid);
 }
 
 Result<void> JobStore::DeleteSweep(std::int64_t uid) {
@@ -294,8 +302,9 @@ Result<void> JobStore::DeleteSweep(std::int64_t uid) {
 }
 
 Result<std::vector<StoredSweep>> JobStore::LoadSweeps() {
-  auto select = database().Prepare(
-      "SELECT uid, namespace, name, created_unix_ns, document, status FROM sweeps ORDER BY uid");
+  auto select =
+      database().Prepare(StrCat("SELECT uid, namespace, name, created_unix_ns, document, status",
+                                DamageColumns(kSweeps), " FROM sweeps ORDER BY uid"));
   if (!select) return std::unexpected(select.error());
   std::vector<StoredSweep> sweeps;
   while (true) {
@@ -307,7 +316,8 @@ Result<std::vector<StoredSweep>> JobStore::LoadSweeps() {
                       .name = select->Text(2),
                       .created_unix_ns = select->Integer(3),
                       .document = select->Text(4),
-                      .status = select->Text(5)});
+                      .status = select->Text(5),
+                      .damage = ReadDamage(*select, 6, kSweeps)});
   }
 }
 

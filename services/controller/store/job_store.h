@@ -1,15 +1,21 @@
 // Jobs, clusters and sweeps on disk: one SQLite file that survives the process being killed at any
 // moment. What a call has acknowledged is there after a restart; what it has not may or may not be.
+// Each row has checksums, which every read verifies. A damaged row is loaded as such, for its owner
+// to show; before a write replaces one, a copy goes to the folder damaged/ beside the file.
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "services/base/error.h"
 #include "services/controller/store/database.h"
+#include "services/controller/store/store_schema.h"
 
 namespace eidolon::controller::store {
 
@@ -21,6 +27,7 @@ struct StoredJob {
   std::int64_t version = 1;  // Counts writes of this job.
   std::string document;      // JSON text of metadata and spec, as accepted.
   std::string status;        // JSON text.
+  std::string damage;        // What does not match its checksum, as a clause; empty when intact.
 };
 
 struct StoredCluster {
@@ -28,6 +35,7 @@ struct StoredCluster {
   std::string name;
   std::int64_t created_unix_ns = 0;
   std::string document;  // JSON text, as accepted.
+  std::string damage;    // As of a job.
 };
 
 struct StoredSweep {
@@ -37,6 +45,7 @@ struct StoredSweep {
   std::int64_t created_unix_ns = 0;
   std::string document;  // JSON text of metadata and spec, as accepted.
   std::string status;    // JSON text.
+  std::string damage;    // As of a job.
 };
 
 // What a request with an Idempotency-Key created.
@@ -54,7 +63,8 @@ enum class Durability { kProcess, kPower };
 // the latter happened is only known after Reopen.
 class JobStore {
  public:
-  // Opens or creates the file. A file of a newer version is refused, not changed.
+  // Opens or creates the file; that of an earlier version gets checksums. A file of a newer version
+  // is refused, not changed.
   static base::Result<JobStore> Open(const std::string& path);
   // After a write that failed by another thing than missing space: closes the file, opens it anew
   // and writes all of it again, as no later fsync covers what a failed one has not. While this
@@ -82,7 +92,8 @@ class JobStore {
     IdempotentRequest request;
     std::int64_t uid = 0;
   };
-  // The requests that created the jobs that are not deleted.
+  // The requests that created the jobs that are not deleted, without damaged ones: those are
+  // logged.
   base::Result<std::vector<Remembered>> LoadRequests();
 
   base::Result<void> CreateCluster(const StoredCluster& cluster);
@@ -102,6 +113,12 @@ class JobStore {
   JobStore(std::string path, Database database)
       : path_(std::move(path)), open_(std::move(database)) {}
   Database& database();
+  // Puts new values into parts of a row: keeps a copy of what is damaged there, runs the statement
+  // with the values and then the row's number for its parameters, renews the checksums.
+  base::Result<void> Update(const Table& table, std::span<const Part> parts, std::string_view sql,
+                            std::initializer_list<std::string> values, std::int64_t row_id);
+  base::Result<void> Remember(const IdempotentRequest& request, std::int64_t uid);
+  std::string folder() const;
 
   std::string path_;
   std::optional<Database> open_;  // Nothing: Reopen has failed.

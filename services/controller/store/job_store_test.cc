@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdio>
 #include <fstream>
+#include <iterator>
 #include <map>
 
 #include "services/base/random.h"
@@ -122,6 +123,78 @@ TEST(JobStoreTest, RefusesAFileOfANewerVersion) {
   EXPECT_THAT(store.error().message, HasSubstr("schema version 99"));
 }
 
+// As version 2 made it.
+constexpr char kVersion2[] = R"(
+CREATE TABLE jobs (
+  uid INTEGER PRIMARY KEY AUTOINCREMENT, namespace TEXT NOT NULL, name TEXT NOT NULL,
+  created_unix_ns INTEGER NOT NULL, version INTEGER NOT NULL, document TEXT NOT NULL,
+  status TEXT NOT NULL, UNIQUE (namespace, name));
+CREATE TABLE requests (
+  namespace TEXT NOT NULL, key TEXT NOT NULL, body_digest TEXT NOT NULL,
+  uid INTEGER NOT NULL REFERENCES jobs (uid) ON DELETE CASCADE, PRIMARY KEY (namespace, key));
+CREATE TABLE clusters (
+  namespace TEXT NOT NULL, name TEXT NOT NULL, created_unix_ns INTEGER NOT NULL,
+  document TEXT NOT NULL, PRIMARY KEY (namespace, name));
+CREATE TABLE sweeps (
+  uid INTEGER PRIMARY KEY AUTOINCREMENT, namespace TEXT NOT NULL, name TEXT NOT NULL,
+  created_unix_ns INTEGER NOT NULL, document TEXT NOT NULL, status TEXT NOT NULL,
+  UNIQUE (namespace, name));
+INSERT INTO jobs VALUES (7, 'default', 'old', 1, 3, '{"spec": {}}', '{"seconds": 0.125}');
+INSERT INTO requests VALUES ('default', 'key', 'digest', 7);
+INSERT INTO clusters VALUES ('default', 'pod', 1, '{}');
+INSERT INTO sweeps VALUES (2, 'default', 's', 1, '{}', '{}');
+PRAGMA user_version=2)";
+
+TEST(JobStoreTest, AFileOfTheVersionWithoutChecksumsGetsThem) {
+  const testing::TemporaryDirectory root;
+  ASSERT_TRUE(Database::Open(root / "jobs.db")->Execute(kVersion2));
+  {
+    auto store = JobStore::Open(root / "jobs.db");
+    ASSERT_TRUE(store) << store.error().message;
+    EXPECT_EQ(store->LoadJobs()->at(0).uid, 7);
+    EXPECT_EQ(store->LoadJobs()->at(0).damage, "");
+    EXPECT_EQ(store->LoadRequests()->size(), 1u);
+    EXPECT_EQ(store->LoadClusters()->at(0).damage, "");
+    EXPECT_EQ(store->LoadSweeps()->at(0).damage, "");
+  }
+  ASSERT_TRUE(
+      Database::Open(root / "jobs.db")->Execute("UPDATE jobs SET status = '{\"seconds\": 0.135}'"));
+
+  auto store = JobStore::Open(root / "jobs.db");
+
+  EXPECT_EQ(store->LoadJobs()->at(0).damage, "the checksum of its status does not match");
+}
+
+TEST(JobStoreTest, ADamagedRecordIsKeptWhenAWriteTakesItsPlace) {
+  const testing::TemporaryDirectory root;
+  {
+    auto store = JobStore::Open(root / "jobs.db");
+    ASSERT_TRUE(store->CreateJob(Job("a"), std::nullopt));
+  }
+  ASSERT_TRUE(Database::Open(root / "jobs.db")->Execute("UPDATE jobs SET status = 'spoilt'"));
+  auto store = JobStore::Open(root / "jobs.db");
+
+  ASSERT_TRUE(store->SaveStatus(1, "{}", Durability::kProcess));
+
+  EXPECT_EQ(store->LoadJobs()->at(0).damage, "");
+  std::ifstream copy(root / "damaged/job-1.txt");
+  EXPECT_THAT(std::string(std::istreambuf_iterator<char>(copy), {}), HasSubstr("spoilt"));
+}
+
+TEST(JobStoreTest, AWriteOfTheStatusDoesNotHideDamageOfTheDocument) {
+  const testing::TemporaryDirectory root;
+  {
+    auto store = JobStore::Open(root / "jobs.db");
+    ASSERT_TRUE(store->CreateJob(Job("a"), std::nullopt));
+  }
+  ASSERT_TRUE(Database::Open(root / "jobs.db")->Execute("UPDATE jobs SET document = '{}'"));
+  auto store = JobStore::Open(root / "jobs.db");
+
+  ASSERT_TRUE(store->SaveStatus(1, "{}", Durability::kPower));
+
+  EXPECT_EQ(store->LoadJobs()->at(0).damage, "the checksum of its document does not match");
+}
+
 // The child of the kill test: creates jobs and moves each through its life, and tells over the pipe
 // what the store has acknowledged, as lines "<name> <state>".
 [[noreturn]] void WriteJobsForEver(const std::string& path, int round, int out) {
@@ -186,8 +259,13 @@ TEST(JobStoreTest, KeepsSweepsAlsoInAFileThatHadNone) {
   }
   {
     auto database = Database::Open(root / "jobs.db");
-    ASSERT_TRUE(database->Execute("DROP TABLE sweeps"));
-    ASSERT_TRUE(database->Execute("PRAGMA user_version=1"));
+    ASSERT_TRUE(
+        database->Execute("DROP TABLE sweeps;"
+                          "ALTER TABLE jobs DROP COLUMN document_checksum;"
+                          "ALTER TABLE jobs DROP COLUMN status_checksum;"
+                          "ALTER TABLE requests DROP COLUMN checksum;"
+                          "ALTER TABLE clusters DROP COLUMN checksum;"
+                          "PRAGMA user_version=1"));
   }
   const StoredSweep sweep = {
       .name_space = "default", .name = "s", .created_unix_ns = 3, .document = "{}", .status = "{}"};
