@@ -507,6 +507,7 @@ def main():
     import measuring_behaviour  # noqa: F401
     import memory_behaviour  # noqa: F401
     import notebook_behaviour  # noqa: F401
+    import output_behaviour  # noqa: F401
     import overlap_behaviour  # noqa: F401
     import profiler_behaviour  # noqa: F401
     import program_behaviour  # noqa: F401

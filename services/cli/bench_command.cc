@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "services/base/standard_output.h"
 #include "services/cli/bench/suite.h"
 #include "services/cli/commands.h"
 #include "services/controller/embedded/controller_host.h"
@@ -32,7 +33,7 @@ int Bench(BenchFlags flags) {
   const auto figures = bench::MeasureAll(flags.suite, bench::RunProgram);
   const std::string text = flags.output == "json" ? bench::FiguresToJson(figures).dump(2) + "\n"
                                                   : bench::FormatFigures(figures);
-  std::fputs(text.c_str(), stdout);
+  base::Print(text);
   return flags.check && !bench::MeetsAllGoals(figures) ? 1 : 0;
 }
 

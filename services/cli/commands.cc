@@ -10,6 +10,7 @@
 #include <string>
 
 #include "services/base/error.h"
+#include "services/base/standard_output.h"
 #include "services/cli/completion.h"
 #include "services/cli/doctor.h"
 #include "services/cli/doctor_store.h"
@@ -42,7 +43,7 @@ int CheckStore(const Globals& globals, const DoctorFlags& flags) {
   const std::string folder = flags.store->empty() ? globals.data_directory : *flags.store;
   const auto findings = controller::store::CheckStore({.folder = folder, .repair = flags.repair});
   if (!findings) return PrintFailure(findings.error());
-  std::fputs(FormatStoreFindings(*findings).c_str(), stdout);
+  base::Print(FormatStoreFindings(*findings));
   if (!HasDamage(*findings)) return 0;
   std::fprintf(stderr,
                "eidolon: %s is damaged; 'eidolon doctor --store %s --repair' moves what is damaged "
@@ -57,7 +58,7 @@ int CheckMachine(const Globals& globals) {
   const auto findings = Examine({.binary_directory = controller::embedded::ProgramDirectory(),
                                  .data_directory = globals.data_directory,
                                  .target = *target});
-  std::fputs(FormatFindings(findings).c_str(), stdout);
+  base::Print(FormatFindings(findings));
   return HasBadFinding(findings) ? 1 : 0;
 }
 
@@ -92,7 +93,7 @@ void AddGuideCommands(CLI::App* app, std::string_view schema, Action* action) {
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));
   completion->callback([=] {
     *action = [=] {
-      std::fputs(CompletionScript(CompletionRowsOf(*app), *shell).c_str(), stdout);
+      base::Print(CompletionScript(CompletionRowsOf(*app), *shell));
       return 0;
     };
   });
@@ -107,7 +108,7 @@ void AddGuideCommands(CLI::App* app, std::string_view schema, Action* action) {
     *action = [=] {
       const auto text = Explain(schema, *field);
       if (!text) return PrintFailure(text.error());
-      std::fputs(text->c_str(), stdout);
+      base::Print(*text);
       return 0;
     };
   });

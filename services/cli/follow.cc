@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "services/base/standard_output.h"
 #include "services/base/text.h"
 #include "services/cli/report.h"
 #include "services/controller/shown/document_fields.h"
@@ -61,7 +62,7 @@ Result<json> Follow(const Client& client, const FollowOptions& options, Terminal
       logs_done = client.Stream(path + "/logs?follow=true" + (options.prefix ? "&prefix=true" : ""),
                                 [&](const std::string& text) {
                                   terminal->Print(text);
-                                  return true;
+                                  return !base::OutputError();
                                 });
     });
   }

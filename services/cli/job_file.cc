@@ -7,7 +7,9 @@
 #include <memory>
 #include <system_error>
 
+#include "services/base/standard_output.h"
 #include "services/base/text.h"
+#include "services/base/write_file.h"
 #include "services/cli/follow.h"
 
 namespace eidolon::cli {
@@ -43,26 +45,29 @@ void PrintRecordingHint(const std::string& file) {
 }
 
 base::Result<void> FetchJobFile(const Client& client, const JobFileRequest& request) {
-  const bool to_file = request.file != "-";
+  const std::string path = JobPath(request.name_space, request.job) + "/" + request.what;
+  if (request.file == "-") {
+    // What does not arrive there is the whole command's failure.
+    return client.Stream(path, [](const std::string& part) {
+      base::Print(part);
+      return !base::OutputError();
+    });
+  }
   if (auto may = CheckJobFile(request.what, request.file); !may) return may;
-  std::FILE* out = to_file ? std::fopen(request.file.c_str(), "wb") : stdout;
-  if (out == nullptr) {
-    return Fail(ErrorCode::kInvalidArgument,
-                StrCat("cannot write ", request.file, ": ", std::strerror(errno)));
+  std::FILE* out = std::fopen(request.file.c_str(), "wb");
+  if (out == nullptr) return std::unexpected(base::CannotWrite(request.file, errno));
+  int failure = 0;
+  auto done = client.Stream(path, [&](const std::string& part) {
+    if (std::fwrite(part.data(), 1, part.size(), out) == part.size()) return true;
+    failure = errno;
+    return false;
+  });
+  if (std::fclose(out) != 0 && failure == 0) failure = errno;
+  if (done && failure != 0) done = std::unexpected(base::CannotWrite(request.file, failure));
+  std::error_code ignored;
+  if (!done && std::filesystem::is_regular_file(request.file, ignored)) {
+    std::remove(request.file.c_str());
   }
-  bool is_written = true;
-  auto done = client.Stream(
-      JobPath(request.name_space, request.job) + "/" + request.what, [&](const std::string& part) {
-        is_written = std::fwrite(part.data(), 1, part.size(), out) == part.size();
-        return is_written;
-      });
-  is_written = std::fflush(out) == 0 && is_written;
-  if (to_file) is_written = std::fclose(out) == 0 && is_written;
-  if (done && !is_written) {
-    done = Fail(ErrorCode::kResourceExhausted,
-                StrCat("cannot write all of the ", request.what, " to ", request.file));
-  }
-  if (!done && to_file) std::remove(request.file.c_str());
   return done;
 }
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "services/base/standard_output.h"
 #include "services/cli/client.h"
 #include "services/cli/commands.h"
 #include "services/cli/follow.h"
@@ -166,7 +167,7 @@ int WatchJobs(const Globals& globals, const GetFlags& flags, const Client& clien
       if (event.type != "jobs") continue;
       terminal.Print(watched.Add(json::parse(event.data, nullptr, /*allow_exceptions=*/false)));
     }
-    return true;
+    return !base::OutputError();
   });
   return done ? 0 : PrintFailure(done.error());
 }
@@ -277,7 +278,7 @@ int Logs(const Globals& globals, const LogFlags& flags) {
                         "&timestamps=" + word(flags.timestamps) + "&follow=" + word(flags.follow),
                     [&](const std::string& text) {
                       terminal.Print(text);
-                      return true;
+                      return !base::OutputError();
                     });
   return done ? 0 : PrintFailure(done.error());
 }

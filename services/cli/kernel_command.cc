@@ -1,11 +1,12 @@
 // kernel: what kernels execute, as far as they were counted.
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <fstream>
 #include <string>
 #include <vector>
 
+#include "services/base/standard_output.h"
 #include "services/base/text.h"
+#include "services/base/write_file.h"
 #include "services/cli/commands.h"
 #include "services/controller/shown/printable.h"
 #include "services/timing/count/counted_kernels.h"
@@ -37,14 +38,6 @@ std::vector<Record> Matching(const KernelFlags& flags) {
   return records;
 }
 
-int WriteSvg(const std::string& path, const std::string& svg) {
-  std::ofstream file(path, std::ios::binary);
-  file << svg;
-  file.close();
-  if (file) return 0;
-  return PrintFailure({base::ErrorCode::kUnavailable, StrCat("cannot write '", path, "'")});
-}
-
 int Explain(const KernelFlags& flags) {
   const auto catalog = timing::gpu_model::GpuCatalog::Load(flags.gpu_models);
   if (!catalog) return PrintFailure(catalog.error());
@@ -59,9 +52,10 @@ int Explain(const KernelFlags& flags) {
   for (const Record& record : records) {
     const auto gpu = catalog->Find(record.gpu);
     if (!gpu) return PrintFailure(gpu.error());
-    std::fputs(ToPrintable(timing::count::ExplainText(record, **gpu)).c_str(), stdout);
+    base::Print(ToPrintable(timing::count::ExplainText(record, **gpu)));
     if (&record != &records.front() || flags.svg.empty()) continue;
-    if (WriteSvg(flags.svg, timing::count::RooflineSvg(record, **gpu)) != 0) return 1;
+    const auto written = base::WriteFile(flags.svg, timing::count::RooflineSvg(record, **gpu));
+    if (!written) return PrintFailure(written.error());
   }
   return 0;
 }

@@ -3,8 +3,10 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <sstream>
 #include <string>
 
+#include "services/base/standard_output.h"
 #include "services/cli/commands.h"
 #include "services/cli/net/command.h"
 #include "services/cli/unknown_word.h"
@@ -15,8 +17,9 @@
 
 namespace {
 
-// What the standard library throws where the machine refuses something: a failure like others.
-int Run(const eidolon::cli::Action& action) {
+// Runs the command. An exception of the standard library, where the machine refuses something, is a
+// failure like others.
+int Perform(const eidolon::cli::Action& action) {
   using eidolon::base::ErrorCode;
   try {
     return action();
@@ -30,9 +33,7 @@ int Run(const eidolon::cli::Action& action) {
   }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int Run(int argc, char** argv) {
   CLI::App app(
       "Eidolon predicts how a GPU cluster would run a training job, without the cluster.\n"
       "'eidolon run -- torchrun train.py' predicts at once; 'eidolon up' starts a server for "
@@ -96,7 +97,17 @@ int main(int argc, char** argv) {
       std::fprintf(stderr, "eidolon: %s\n", unknown->c_str());
       return 2;
     }
-    return app.exit(error) == 0 ? 0 : 2;
+    std::ostringstream help;
+    const int status = app.exit(error, help) == 0 ? 0 : 2;
+    eidolon::base::Print(help.str());
+    return status;
   }
-  return action ? Run(action) : 2;
+  return action ? Perform(action) : 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  eidolon::base::ReserveStandardStreams();
+  return eidolon::base::FinishOutput(Run(argc, argv));
 }

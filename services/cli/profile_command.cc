@@ -1,11 +1,15 @@
 // profile: what durations rest on. Fitting and checking models, and exchanging measured profiles.
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <utility>
 
 #include "services/base/regular_file.h"
+#include "services/base/standard_output.h"
 #include "services/base/text.h"
+#include "services/base/write_file.h"
 #include "services/cli/commands.h"
 #include "services/controller/embedded/controller_host.h"
 #include "services/timing/fit/accuracy.h"
@@ -37,18 +41,21 @@ struct ProfileFlags {
 // To a file by renaming, so that nobody sees half of it; to the terminal when `path` is empty.
 Result<void> WriteText(const std::string& path, const std::string& text) {
   if (path.empty()) {
-    std::fputs(text.c_str(), stdout);
+    base::Print(text);
     return {};
   }
-  const std::string part = path + ".part";
-  std::ofstream out(part, std::ios::binary);
-  out << text;
-  out.close();
-  if (!out || std::rename(part.c_str(), path.c_str()) != 0) {
-    std::remove(part.c_str());
-    return base::Fail(base::ErrorCode::kUnavailable, base::StrCat("cannot write '", path, "'"));
+  // A device cannot be renamed over.
+  std::error_code ignored;
+  const bool exists = std::filesystem::exists(path, ignored);
+  if (exists && !std::filesystem::is_regular_file(path, ignored)) {
+    return base::WriteFile(path, text);
   }
-  return {};
+  const std::string part = path + ".part";
+  if (auto written = base::WriteFile(part, text); !written) return written;
+  if (std::rename(part.c_str(), path.c_str()) == 0) return {};
+  const base::Error failure = base::CannotWrite(path, errno);
+  std::remove(part.c_str());
+  return std::unexpected(failure);
 }
 
 int Done(const Result<void>& result) { return result ? 0 : PrintFailure(result.error()); }
@@ -151,7 +158,7 @@ int Import(const ProfileFlags& flags) {
     const auto profile = ReadProfile(file);
     if (!profile) return PrintFailure(profile.error());
     if (const auto added = (*cache)->Add(*profile); !added) return PrintFailure(added.error());
-    std::printf("%s: %zu rows of %s\n", file.c_str(), profile->rows.size(), profile->gpu.c_str());
+    base::Print(base::StrCat(file, ": ", profile->rows.size(), " rows of ", profile->gpu, "\n"));
   }
   return 0;
 }
@@ -175,7 +182,7 @@ int Diff(const ProfileFlags& flags) {
   if (!right) return PrintFailure(right.error()) + 1;
   const auto diff = timing::profile::DiffProfiles(*left, *right);
   if (!diff) return PrintFailure(diff.error()) + 1;
-  std::fputs(timing::profile::FormatDiff(*diff).c_str(), stdout);
+  base::Print(timing::profile::FormatDiff(*diff));
   return diff->same() ? 0 : 1;
 }
 

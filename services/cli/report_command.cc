@@ -1,8 +1,8 @@
 // report: a job's report as text, or as a page to send to somebody.
 #include <CLI/CLI.hpp>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "services/base/write_file.h"
 #include "services/cli/ask_what_if.h"
 #include "services/cli/client.h"
 #include "services/cli/commands.h"
@@ -75,13 +75,9 @@ int Report(const Globals& globals, const ReportFlags& flags) {
                                    : "  what would help, by replays:\n" + FormatWhatIfs(*answers)));
     return 0;
   }
-  std::ofstream out(flags.html, std::ios::binary | std::ios::trunc);
-  out << FormatHtmlReport(*job, EIDOLON_VERSION, *answers);
-  out.close();
-  if (!out) {
-    return PrintFailure({base::ErrorCode::kUnavailable, "cannot write '" + flags.html + "'"});
-  }
-  return 0;
+  const auto written =
+      base::WriteFile(flags.html, FormatHtmlReport(*job, EIDOLON_VERSION, *answers));
+  return written ? 0 : PrintFailure(written.error());
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -15,6 +16,7 @@
 
 #include "services/base/regular_file.h"
 #include "services/base/text.h"
+#include "services/base/write_file.h"
 #include "services/cli/commands.h"
 #include "services/cli/follow_sweep.h"
 #include "services/cli/replay_document.h"
@@ -78,13 +80,13 @@ class SweepLog {
   Result<void> Add(const json& row) {
     const std::string line = "\n" + row.dump() + "\n";
     const int file = open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    const bool is_written =
-        file >= 0 && write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size()) &&
-        fsync(file) == 0;
+    const ssize_t written = file < 0 ? -1 : write(file, line.data(), line.size());
+    int failure = written < 0 ? errno : 0;
+    // Less than all of it is written when the disk becomes full.
+    if (written >= 0 && written < static_cast<ssize_t>(line.size())) failure = ENOSPC;
+    if (failure == 0 && fsync(file) != 0) failure = errno;
     if (file >= 0) close(file);
-    if (!is_written) {
-      return base::Fail(base::ErrorCode::kResourceExhausted, StrCat("cannot write ", path_));
-    }
+    if (failure != 0) return std::unexpected(base::CannotWrite(path_, failure));
     rows_[row["name"].get<std::string>()] = row;
     return {};
   }
@@ -211,14 +213,6 @@ class Sweeper {
   int jobs_ = 0;
 };
 
-Result<void> Write(const std::string& path, const std::string& text) {
-  std::ofstream out(path, std::ios::trunc);
-  out << text;
-  out.close();
-  if (out) return {};
-  return base::Fail(base::ErrorCode::kResourceExhausted, StrCat("cannot write ", path));
-}
-
 void PrintRows(const std::vector<json>& rows, const SweepFlags& flags, const Globals& globals) {
   Terminal terminal = Terminal::Standard(globals.raw);
   terminal.Print(flags.output == "table" ? SweepTable(rows)
@@ -271,7 +265,7 @@ int Sweep(const SweepFlags& flags, const Globals& globals) {
                                 " has the results of another sweep; remove it, or name "
                                 "another folder with --folder")});
   }
-  if (auto written = Write(kept, *text); !written) return PrintFailure(written.error());
+  if (auto written = base::WriteFile(kept, *text); !written) return PrintFailure(written.error());
   const auto replays = Replays::Start(flags.embedded);
   if (!replays) return PrintFailure(replays.error());
   const auto rows =
@@ -281,7 +275,7 @@ int Sweep(const SweepFlags& flags, const Globals& globals) {
                                                        {"/table.json", json(*rows).dump(2) + "\n"},
                                                        {"/front.svg", SweepSvg(*rows)}};
   for (const auto& [name, content] : files) {
-    if (auto written = Write(folder + name, content); !written) {
+    if (auto written = base::WriteFile(folder + name, content); !written) {
       return PrintFailure(written.error());
     }
   }

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "services/base/standard_output.h"
 #include "services/controller/shown/printable.h"
 
 namespace eidolon::cli {
@@ -26,7 +27,10 @@ Terminal Terminal::Messages(bool raw) {
   return {stderr, stderr, {.interactive = interactive, .printable = !raw && interactive}};
 }
 
-Terminal::~Terminal() { std::fputs(printable_.Finish().c_str(), out_); }
+Terminal::~Terminal() {
+  const std::string rest = printable_.Finish();
+  if (!rest.empty()) base::PrintTo(out_, rest);
+}
 
 void Terminal::Print(const std::string& text) {
   const std::lock_guard lock(mutex_);
@@ -35,8 +39,7 @@ void Terminal::Print(const std::string& text) {
     std::fflush(err_);
   }
   const std::string shown = options_.printable ? printable_.Add(text) : text;
-  std::fwrite(shown.data(), 1, shown.size(), out_);
-  std::fflush(out_);
+  base::PrintTo(out_, shown);
   if (!progress_.empty()) {
     std::fputs(progress_.c_str(), err_);
     std::fflush(err_);

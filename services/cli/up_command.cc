@@ -2,11 +2,13 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 
 #include "services/base/log.h"
+#include "services/base/standard_output.h"
+#include "services/base/text.h"
+#include "services/base/write_file.h"
 #include "services/cli/commands.h"
 #include "services/cli/embedded.h"
 #include "services/process/confinement.h"
@@ -23,36 +25,30 @@ struct UpFlags {
 // Where commands look for the address of a server, in its data folder.
 constexpr char kAddressFile[] = "/address";
 
-// What is printed into files and pipes may end where other users read it: a link that opens the
-// page goes to a terminal alone.
+// Standard output that is a file or a pipe may be read by other users: a link that opens the page is
+// printed on a terminal only.
 void PrintAddress(Embedded* embedded, const std::string& folder) {
   if (embedded->token().empty()) {
-    std::printf("Eidolon is up: %s  (jobs are kept in %s)\n", embedded->MakeLink().c_str(),
-                folder.c_str());
+    base::Print(base::StrCat("Eidolon is up: ", embedded->MakeLink(), "  (jobs are kept in ", folder,
+                             ")\n"));
   } else if (isatty(STDOUT_FILENO) == 1) {
-    std::printf(
-        "Eidolon is up: %s\n  This link works once and expires soon; 'eidolon link' prints "
-        "another. Jobs are kept in %s\n",
-        embedded->MakeLink().c_str(), folder.c_str());
+    base::Print(base::StrCat("Eidolon is up: ", embedded->MakeLink(),
+                             "\n  This link works once and expires soon; 'eidolon link' prints "
+                             "another. Jobs are kept in ",
+                             folder, "\n"));
   } else {
-    std::printf(
-        "Eidolon is up: http://%s/  ('eidolon link' prints a link that opens it; jobs are kept in "
-        "%s)\n",
-        embedded->address().c_str(), folder.c_str());
+    base::Print(base::StrCat("Eidolon is up: http://", embedded->address(),
+                             "/  ('eidolon link' prints a link that opens it; jobs are kept in ",
+                             folder, ")\n"));
   }
-  std::fflush(stdout);
 }
 
 // Complete or absent: readers poll for the file.
-bool WriteAddress(const std::string& path, const std::string& address) {
+base::Result<void> WriteAddress(const std::string& path, const std::string& address) {
   const std::string temporary = path + ".new";
-  std::ofstream file(temporary);
-  file << address << "\n";
-  file.close();
-  if (!file) return false;
-  std::error_code error;
-  std::filesystem::rename(temporary, path, error);
-  return !error;
+  if (auto written = base::WriteFile(temporary, address + "\n"); !written) return written;
+  if (std::rename(temporary.c_str(), path.c_str()) == 0) return {};
+  return std::unexpected(base::CannotWrite(path, errno));
 }
 
 int Up(const UpFlags& wanted) {
@@ -68,11 +64,12 @@ int Up(const UpFlags& wanted) {
   if (!embedded) return PrintFailure(embedded.error());
   const std::string& address = (*embedded)->address();
   const std::string& folder = flags.embedded.controller.data_directory;
-  if (!WriteAddress(folder + kAddressFile, address)) {
-    base::Log(base::Level::kWarning, "address_not_written", {{"folder", folder}});
+  if (const auto written = WriteAddress(folder + kAddressFile, address); !written) {
+    base::Log(base::Level::kWarning, "address_not_written", {{"reason", written.error().message}});
   }
-  if (!flags.address_file.empty() && !WriteAddress(flags.address_file, address)) {
-    return PrintFailure({base::ErrorCode::kInternal, "cannot write " + flags.address_file});
+  if (!flags.address_file.empty()) {
+    const auto written = WriteAddress(flags.address_file, address);
+    if (!written) return PrintFailure(written.error());
   }
   if (!flags.embedded.controller.authenticate) {
     std::fprintf(stderr,

@@ -8,7 +8,9 @@
 #include <string>
 
 #include "services/base/regular_file.h"
+#include "services/base/standard_output.h"
 #include "services/base/text.h"
+#include "services/base/write_file.h"
 #include "services/cli/net/bench_table.h"
 #include "services/cli/net/collective_table.h"
 #include "services/cli/net/flows.h"
@@ -51,11 +53,11 @@ int Validate(const ValidateOptions& options) {
   const auto sets = validation::ParseLogSets(*text);
   if (!sets) return PrintFailure(sets.error());
   if (options.fit) {
-    std::fputs(validation::FormatTable(validation::FitCurves(*sets)).c_str(), stdout);
+    base::Print(validation::FormatTable(validation::FitCurves(*sets)));
     return 0;
   }
   const auto errors = validation::Evaluate(*sets);
-  std::fputs(validation::FormatReport(errors, options.rows).c_str(), stdout);
+  base::Print(validation::FormatReport(errors, options.rows));
   return 0;
 }
 
@@ -97,7 +99,7 @@ void AddCollective(CLI::App* net, Action* action) {
     *action = [options] {
       const auto table = CollectiveTable(*options);
       if (!table) return PrintFailure(table.error());
-      std::fputs(table->c_str(), stdout);
+      base::Print(*table);
       return 0;
     };
   });
@@ -114,12 +116,10 @@ int ShowTopology(const TopologyOptions& options) {
   if (!cluster) return PrintFailure(cluster.error());
   const auto topology = network::topology::Topology::Make(*cluster);
   if (!topology) return PrintFailure(topology.error());
-  std::fputs(network::topology::Describe(*topology).c_str(), stdout);
+  base::Print(network::topology::Describe(*topology));
   if (options.svg.empty()) return 0;
-  std::ofstream file(options.svg);
-  file << network::topology::Draw(*topology);
-  if (file.flush()) return 0;
-  return PrintFailure({base::ErrorCode::kNotFound, base::StrCat("cannot write ", options.svg)});
+  const auto written = base::WriteFile(options.svg, network::topology::Draw(*topology));
+  return written ? 0 : PrintFailure(written.error());
 }
 
 void AddTopology(CLI::App* net, Action* action) {
@@ -143,7 +143,7 @@ void AddFlows(CLI::App* net, Action* action) {
     *action = [options] {
       const auto line = ReplayFlows(*options);
       if (!line) return PrintFailure(line.error());
-      std::fputs(line->c_str(), stdout);
+      base::Print(*line);
       return 0;
     };
   });
@@ -158,7 +158,7 @@ void AddBench(CLI::App* net, Action* action) {
   bench->callback([options, check, action] {
     *action = [options, check] {
       const BenchTable table = MeasureFlows(*options);
-      std::fputs(table.text.c_str(), stdout);
+      base::Print(table.text);
       return *check && !table.met ? 1 : 0;
     };
   });

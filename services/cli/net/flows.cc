@@ -1,11 +1,13 @@
 #include "services/cli/net/flows.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <ctime>
 #include <fstream>
 
 #include "services/base/text.h"
+#include "services/base/write_file.h"
 #include "services/network/replay/replay.h"
 
 namespace eidolon::cli::net {
@@ -37,13 +39,13 @@ double EventsPerSecond(const replay::ReplayResult& result) {
 }
 
 Result<void> Dump(const std::string& path, const replay::ReplayResult& result) {
-  std::FILE* out = std::fopen(path.c_str(), "w");
-  if (out == nullptr) return Fail(ErrorCode::kNotFound, StrCat("cannot write ", path));
+  std::string lines;
+  std::array<char, 32> line{};
   for (base::SimTime finish : result.finish) {
-    std::fprintf(out, "%.0f\n", static_cast<double>(finish.ps) * 1e-3);
+    std::snprintf(line.data(), line.size(), "%.0f\n", static_cast<double>(finish.ps) * 1e-3);
+    lines += line.data();
   }
-  std::fclose(out);
-  return {};
+  return base::WriteFile(path, lines);
 }
 
 }  // namespace

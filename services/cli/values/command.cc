@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "services/base/standard_output.h"
 #include "services/base/text.h"
 #include "services/cli/values/explain.h"
 
@@ -56,7 +57,7 @@ int RunExplain(ExplainOptions options, const std::string& device) {
     std::fprintf(stderr, "eidolon: %s\n", text.error().message.c_str());
     return 1;
   }
-  std::fputs(text->c_str(), stdout);
+  base::Print(*text);
   return 0;
 }
 
