@@ -60,7 +60,11 @@ def a_pipe_without_a_reader_ends_the_command_quietly(world):
         read, write = os.pipe()
         os.close(read)
         done = printing(
-            world, write, ["completion", "bash"], "", preexec_fn=lambda how=disposition: signal.signal(signal.SIGPIPE, how)
+            world,
+            write,
+            ["completion", "bash"],
+            "",
+            preexec_fn=lambda how=disposition: signal.signal(signal.SIGPIPE, how),
         )
         os.close(write)
         expect(done.returncode in (141, -signal.SIGPIPE), f"ends with {done.returncode}: {done.stderr}")

@@ -12,6 +12,7 @@
 #include "services/cli/commands.h"
 #include "services/cli/embedded.h"
 #include "services/process/confinement.h"
+#include "services/controller/embedded/retention_flags.h"
 #include "services/runtime/signal_waiter.h"
 
 namespace eidolon::cli {
@@ -105,6 +106,7 @@ void AddUpCommand(CLI::App* app, Action* action) {
   up->add_option("--jobs", options.concurrent_jobs, "jobs that may run at a time")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
+  controller::embedded::AddRetentionFlags(up, &options.retention);
   up->add_option("--gpu-models", flags->embedded.gpu_models,
                  "folder with GPU model files of your own")
       ->envname("EIDOLON_GPU_MODELS");

@@ -6,6 +6,7 @@
 #include "services/base/log.h"
 #include "services/controller/embedded/controller_host.h"
 #include "services/process/confinement.h"
+#include "services/controller/embedded/retention_flags.h"
 #include "services/runtime/metrics_page.h"
 #include "services/runtime/open_files.h"
 #include "services/runtime/signal_waiter.h"
@@ -63,6 +64,7 @@ int main(int argc, char** argv) {
   app.add_option("--jobs", options.concurrent_jobs, "jobs that may run at a time")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
+  eidolon::controller::embedded::AddRetentionFlags(&app, &options.retention);
   app.add_flag("--keep-run-directories", options.keep_run_directories,
                "leave the files of runs for inspection");
   CLI11_PARSE(app, argc, argv);

@@ -25,6 +25,8 @@ constexpr std::int64_t kExpiryIntervalNs = 1'000'000'000;
 constexpr std::int64_t kLeftBehindIntervalNs = 5'000'000'000;
 // How often guardians of agents that do nothing are looked at.
 constexpr std::int64_t kGuardianIntervalNs = 1'000'000'000;
+// How often the size of the data folder is looked at.
+constexpr std::int64_t kQuotaIntervalNs = 2'000'000'000;
 // A transition that is not stored after this long is explained in the job's status.
 constexpr std::int64_t kShowWaitingNs = 1'000'000'000;
 
@@ -106,6 +108,10 @@ bool Controller::Decide(Actions* actions) {
   if (now_ns - left_behind_checked_ns_ > kLeftBehindIntervalNs) {
     left_behind_checked_ns_ = now_ns;
     actions->push_back([this] { RemoveLeftBehind(); });
+  }
+  if (retention_.has_quota() && now_ns - quota_checked_ns_ > kQuotaIntervalNs) {
+    quota_checked_ns_ = now_ns;
+    actions->push_back([this] { retention_.HoldQuota(); });
   }
   StartNext(actions);
   return true;
@@ -221,6 +227,7 @@ void Controller::RemoveExpired(std::int64_t now_ns) {
     if ((unix_ns - entry.over_unix_ns) / 1'000'000'000 >= ttl) expired.push_back(uid);
   }
   for (const std::int64_t uid : expired) state_.RemoveJob(state_.table().Find(uid));
+  retention_.RemoveOldJobs();
 }
 
 }  // namespace eidolon::controller::embedded

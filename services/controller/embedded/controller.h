@@ -20,6 +20,7 @@
 #include "services/controller/embedded/embedded_api.h"
 #include "services/controller/embedded/job_ender.h"
 #include "services/controller/embedded/job_starter.h"
+#include "services/controller/embedded/retention.h"
 #include "services/controller/embedded/sweep_driver.h"
 
 namespace eidolon::controller::embedded {
@@ -72,10 +73,12 @@ class Controller {
   JobEnder ender_{&state_};
   JobStarter starter_{options_, &state_, &agents_, &ender_};
   SweepDriver sweeps_{&state_, &api_};
+  Retention retention_{options_.retention, &state_};
   std::thread thread_;
   // Of the control thread.
   std::int64_t expiry_checked_ns_ = 0;
   std::int64_t left_behind_checked_ns_ = 0;
+  std::int64_t quota_checked_ns_ = 0;
 };
 
 }  // namespace eidolon::controller::embedded

@@ -44,7 +44,7 @@ class ControllerTest : public ::testing::Test {
   void Open() {
     auto directory = store::DataDirectory::Open(data_path());
     auto store = store::JobStore::Open(directory->database_path());
-    auto opened = Controller::Open({.run_root = root_ / "r"},
+    auto opened = Controller::Open({.run_root = root_ / "r", .retention = retention_},
                                    {.clock = clock_,
                                     .placement = placement_,
                                     .simulators = simulators_,
@@ -98,6 +98,7 @@ class ControllerTest : public ::testing::Test {
   }
 
   testing::TemporaryDirectory root_;
+  RetentionOptions retention_;  // Of the next Open.
   base::SystemClock clock_;
   std::shared_ptr<prometheus::Registry> registry_ = std::make_shared<prometheus::Registry>();
   metrics::Metrics metrics_{registry_.get()};

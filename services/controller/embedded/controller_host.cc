@@ -75,6 +75,7 @@ struct ControllerHost::Parts {
     auto opened = Controller::Open({.run_root = run_root,
                                     .concurrent_jobs = options.concurrent_jobs,
                                     .keep_run_directories = options.keep_run_directories,
+                                    .retention = options.retention,
                                     .temporary_folders = std::move(temporary_folders)},
                                    {.clock = clock,
                                     .placement = placement,

@@ -15,6 +15,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/error.h"
+#include "services/controller/embedded/controller_parts.h"
 #include "services/runtime/token.h"
 
 namespace prometheus {
@@ -37,6 +38,7 @@ struct ControllerHostOptions {
   std::string agent;     // Path of eidolon-agent; empty: beside this program.
   std::size_t concurrent_jobs = 1;
   bool keep_run_directories = false;
+  RetentionOptions retention;  // Default: everything is kept.
   // Whoever uses REST shows the token of the data folder, or comes over its Unix socket.
   bool authenticate = true;
   bool rotate_token = false;  // Begins with another token than the last time.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -13,10 +14,17 @@
 
 namespace eidolon::controller::embedded {
 
+struct RetentionOptions {
+  std::size_t keep_jobs = 0;         // Finished ones; 0: any number.
+  std::uint64_t keep_days = 0;       // Since a job's end; 0: for ever.
+  std::uint64_t data_bytes_max = 0;  // Of the data folder; 0: any size.
+};
+
 struct ControllerOptions {
   std::string run_root;  // Where run directories are made.
   std::size_t concurrent_jobs = 1;
   bool keep_run_directories = false;
+  RetentionOptions retention;
   std::vector<std::string> temporary_folders;  // Go with this program, also when it is killed.
 };
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "services/base/log.h"
 #include "services/base/text.h"
 #include "services/base/utc.h"
 
@@ -83,6 +84,15 @@ void ControllerState::SetStoreError(std::optional<base::Error> error) {
   if (error == store_error_) return;
   store_error_ = std::move(error);
   PublishQueue();
+}
+
+void ControllerState::SetQuotaError(std::string error) {
+  if (quota_error_.empty() != error.empty()) {
+    base::Log(error.empty() ? base::Level::kInfo : base::Level::kError,
+              error.empty() ? "data_folder_within_quota" : "data_folder_over_quota",
+              {{"folder", table_.directory().path()}});
+  }
+  quota_error_ = std::move(error);
 }
 
 void ControllerState::Wake() {

@@ -68,6 +68,10 @@ class ControllerState {
   const std::optional<base::Error>& store_error() const { return store_error_; }
   void SetStoreError(std::optional<base::Error> error);
 
+  // Why no job is taken in, over the data folder's quota; empty: there is room.
+  const std::string& quota_error() const { return quota_error_; }
+  void SetQuotaError(std::string error);
+
   // For the control thread, which does it without the lock.
   void Later(Action action) { later_.push_back(std::move(action)); }
   std::vector<Action> TakeLater() { return std::exchange(later_, {}); }
@@ -101,6 +105,7 @@ class ControllerState {
   std::set<std::int64_t> active_;
   std::vector<Action> later_;
   std::optional<base::Error> store_error_;
+  std::string quota_error_;
   std::int64_t stopping_ns_ = 0;
   bool attention_ = false;
   bool started_ = false;

@@ -105,6 +105,7 @@ ApiResult<rest::Created> EmbeddedApi::CreateJob(const std::string& name_space, c
   if (key) {
     if (auto repeated = FindRepeated(&lock, name_space, *key)) return *repeated;
   }
+  if (!state_.quota_error().empty()) return RefuseOverQuota(state_.quota_error());
   CheckCluster(
       name_space, parsed, [&] { return *gpus; }, &parsed.problems);
   if (!parsed.problems.empty()) return Refuse("simulation job", std::move(parsed.problems));

@@ -59,6 +59,7 @@ ApiResult<json> EmbeddedSweeps::CreateSweep(const std::string& name_space, const
   if (!filled) parsed.problems.push_back({"/spec/recording", filled.error().message});
   if (!parsed.problems.empty()) return Refuse("simulation sweep", std::move(parsed.problems));
   Lock lock(state_.mutex());
+  if (!state_.quota_error().empty()) return RefuseOverQuota(state_.quota_error());
   const auto answer = std::make_shared<ApiResult<json>>();
   const auto asked = table().Create(
       name_space, parsed, completed, [this, answer](const base::Result<SweepEntry*>& entry) {

@@ -32,6 +32,7 @@ void JobEnder::Conclude(std::int64_t uid, ActiveRun* run) {
   base::Result<void> recording;
   if (run->parts().resolved.spec.recording) recording = SaveRecording(uid, *run);
   const store::LostLines lost = run->parts().log->Close();
+  const std::uint64_t left_out = run->parts().log->left_out();
   const std::lock_guard lock(state_.mutex());
   JobEntry* entry = state_.table().Find(uid);
   entry->ending = false;
@@ -41,6 +42,13 @@ void JobEnder::Conclude(std::int64_t uid, ActiveRun* run) {
   if (!recording) entry->warnings.push_back(recording.error().message);
   if (lost.count > 0) {
     entry->warnings.push_back(StrCat(lost.count, " line(s) of output were not stored: ", lost.why));
+  }
+  if (left_out > 0) {
+    entry->warnings.push_back(
+        StrCat(job::FormatBytes(left_out),
+               " of output were left out of the log, which keeps the beginning and the end of it "
+               "(limits.logBytes: ",
+               entry->spec.log_bytes_max, ")"));
   }
   const job::Verdict verdict = run->run().Judge();
   state_.SetCondition(entry, job::condition::kRunning, false, job::reason::kFinished);

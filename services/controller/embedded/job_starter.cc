@@ -118,7 +118,7 @@ Result<std::unique_ptr<ActiveRun>> JobStarter::Prepare(
   if (auto fits = CheckRecording(resolved); !fits) return std::unexpected(fits.error());
   auto directory = place::RunDirectory::Make(options_.run_root, resolved.servers);
   if (!directory) return std::unexpected(directory.error());
-  auto log = store::JobLog::Open(state_.table().directory().log_path(uid));
+  auto log = store::JobLog::Open(state_.table().directory().log_path(uid), spec.log_bytes_max);
   if (!log) return std::unexpected(log.error());
   const auto port = place::FindFreePort();
   if (!port) return std::unexpected(port.error());

@@ -26,6 +26,12 @@ struct ObjectId {
   std::int64_t uid = 0;
 };
 
+std::optional<std::int64_t> EndOf(const json& status) {
+  const auto found = status.find("completionTime");
+  if (found == status.end() || !found->is_string()) return std::nullopt;
+  return base::ParseUtc(found->get<std::string>());
+}
+
 // Whether the store has a cluster.
 Result<bool> Holds(store::JobStore& store, const std::string& name_space, const std::string& name) {
   const auto clusters = store.LoadClusters();
@@ -167,7 +173,7 @@ void JobTable::LoadJob(const store::StoredJob& stored, std::vector<std::int64_t>
   } else if (phase == job::Phase::kRunning) {
     Interrupt(&entry);
   } else {
-    entry.over_unix_ns = clock_.UnixNs();
+    entry.over_unix_ns = EndOf(entry.status).value_or(clock_.UnixNs());
   }
 }
 
@@ -327,6 +333,19 @@ JobTable::Asked JobTable::Replace(JobEntry* job, json document, job::Conditions 
   return asked;
 }
 
+void JobTable::AddWarning(JobEntry* job, const std::string& warning) {
+  job->warnings.push_back(warning);
+  job->status["warnings"] = job->warnings;
+  job->version = NextVersion();
+  writer_->Keep({.job = job->uid,
+                 .what = StrCat("job ", job->name_space, "/", job->name, ": a warning"),
+                 .write =
+                     [uid = job->uid, text = job->status.dump()](store::JobStore& store) {
+                       return store.SaveStatus(uid, text, store::Durability::kPower);
+                     },
+                 .done = nullptr});
+}
+
 void JobTable::Delete(JobEntry* job, std::function<void()> then) {
   const std::int64_t uid = job->uid;
   if (job->deletion_time.empty()) job->deletion_time = base::FormatUtc(clock_.UnixNs());
@@ -336,7 +355,7 @@ void JobTable::Delete(JobEntry* job, std::function<void()> then) {
                  .write =
                      [this, uid](store::JobStore& store) {
                        // The files first: their space may be what the row's removal needs.
-                       directory_.RemoveJob(uid);
+                       directory_.RemoveOutputs(uid);
                        return store.DeleteJob(uid);
                      },
                  .done =

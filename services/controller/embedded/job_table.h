@@ -113,6 +113,8 @@ class JobTable {
   // gets no job when it was deleted meanwhile.
   Asked Replace(JobEntry* job, nlohmann::json document, job::Conditions conditions,
                 std::function<void(JobEntry*, const base::Result<void>&)> then);
+  // One more warning of a job that is over, into the store too.
+  void AddWarning(JobEntry* job, const std::string& warning);
   // Removes files and row; the job is gone when that is done.
   void Delete(JobEntry* job, std::function<void()> then);
   // Says in the status of a job why its transition waits for the store. Requires: settling.

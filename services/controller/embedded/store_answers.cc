@@ -39,6 +39,11 @@ void CheckNamespace(const std::string& name_space, const job::Metadata& metadata
                                      "', but the request goes to namespace '", name_space, "'")});
 }
 
+std::unexpected<ApiError> RefuseOverQuota(const std::string& why) {
+  return std::unexpected(ApiError{
+      .code = ErrorCode::kResourceExhausted, .message = why, .problems = {}, .over_quota = true});
+}
+
 std::unexpected<ApiError> RefuseOfStore(const JobTable& table, const base::Error& error) {
   // What was asked for is not possible, whatever the disk does.
   if (error.code == ErrorCode::kAlreadyExists) return Refuse(error);

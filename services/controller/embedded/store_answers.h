@@ -14,6 +14,8 @@ std::unexpected<rest::ApiError> Refuse(base::ErrorCode code, std::string message
 std::unexpected<rest::ApiError> Refuse(const base::Error& error);
 // Of a document: each problem.
 std::unexpected<rest::ApiError> Refuse(std::string_view kind, job::Problems problems);
+// With 507: the data folder is larger than it may be.
+std::unexpected<rest::ApiError> RefuseOverQuota(const std::string& why);
 std::unexpected<rest::ApiError> RefuseOfStore(const JobTable& table, const base::Error& error);
 
 // The namespace of the path is the one that counts; a document must not contradict it.

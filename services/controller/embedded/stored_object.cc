@@ -43,6 +43,14 @@ json ParseStored(const std::string& text) {
   return parsed;
 }
 
+std::string LabelOf(const json& document, const char* label) {
+  const json& metadata = document.at("metadata");
+  const auto labels = metadata.find("labels");
+  if (labels == metadata.end() || !labels->is_object()) return "";
+  const auto found = labels->find(label);
+  return found == labels->end() || !found->is_string() ? "" : found->get<std::string>();
+}
+
 std::pair<std::string, std::string> ShownName(const DamagedObject& object) {
   if (job::IsNamespaceName(object.name_space) && job::IsDnsLabel(object.name)) {
     return {object.name_space, object.name};

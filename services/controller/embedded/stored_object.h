@@ -19,6 +19,9 @@ nlohmann::json AcceptedDocument(const std::string& name_space, const std::string
 // Requires: the text is that of an undamaged record.
 nlohmann::json ParseStored(const std::string& text);
 
+// A label of an accepted document; empty: it has none.
+std::string LabelOf(const nlohmann::json& document, const char* label);
+
 // What is shown in the place of a damaged record.
 struct DamagedObject {
   std::string_view kind;   // Of its document: "SimulationJob".

@@ -7,6 +7,7 @@
 #include "services/base/log.h"
 #include "services/base/text.h"
 #include "services/base/utc.h"
+#include "services/controller/embedded/stored_object.h"
 
 namespace eidolon::controller::embedded {
 
@@ -18,13 +19,6 @@ namespace {
 
 // What could not be done is tried again.
 constexpr std::chrono::milliseconds kTryAgain(500);
-
-std::string LabelOf(const json& document, const char* label) {
-  const json& metadata = document.at("metadata");
-  const auto labels = metadata.find("labels");
-  if (labels == metadata.end() || !labels->is_object()) return "";
-  return labels->value(label, "");
-}
 
 }  // namespace
 

@@ -304,6 +304,13 @@ class SpecReader {
         limits->Integer("stillSeconds", {0, 31'536'000}, kStillSecondsDefault));
     spec().schedule_seconds_max = static_cast<std::uint64_t>(
         limits->Integer("scheduleSeconds", {0, 31'536'000}, kScheduleSecondsDefault));
+    spec().log_bytes_max = static_cast<std::uint64_t>(
+        limits->Integer("logBytes", {kLogBytesMin, kLogBytesMax}, kLogBytesDefault));
+    if (!embedded() && limits->Find("logBytes") != nullptr) {
+      Warn(
+          "limits.logBytes has no effect on Kubernetes: the kubelet keeps and rotates the logs of "
+          "pods (containerLogMaxSize, containerLogMaxFiles)");
+    }
     const nlohmann::json* memory = limits->Find("memoryPerServer");
     if (memory != nullptr) {
       const std::string text = memory->is_string() ? memory->get<std::string>() : memory->dump();

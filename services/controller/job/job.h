@@ -27,6 +27,10 @@ inline constexpr std::int64_t kStillSecondsDefault = 120;
 // Of limits.scheduleSeconds: a node of an autoscaler is there by then.
 inline constexpr std::int64_t kScheduleSecondsDefault = 300;
 inline constexpr std::uint32_t kBackoffLimitDefault = 3;
+// Of limits.logBytes.
+inline constexpr std::uint64_t kLogBytesMin = 1u << 20;
+inline constexpr std::uint64_t kLogBytesDefault = 64u << 20;
+inline constexpr std::uint64_t kLogBytesMax = std::uint64_t{1} << 40;
 
 struct IterationRule {
   std::uint32_t warmup = 3;   // Iterations that do not count.
@@ -103,6 +107,7 @@ struct JobSpec {
   std::uint64_t memory_per_server_bytes = 0;               // 0: no limit.
   std::uint64_t schedule_seconds_max = kScheduleSecondsDefault;  // Kubernetes; 0: no limit.
   std::uint32_t backoff_limit = kBackoffLimitDefault;            // Kubernetes.
+  std::uint64_t log_bytes_max = kLogBytesDefault;                // Embedded.
   bool event_log = false;
   TimelineSpec timeline;
   bool recording = false;  // What ranks ask of their GPUs is kept.

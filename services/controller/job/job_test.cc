@@ -66,7 +66,7 @@ spec:
     jitter: {distribution: exponential, perSecond: 100, microseconds: 250, seed: 7}
   folding: {mode: required, livePerClass: 1, live: [5]}
   values: {unknownReads: one}
-  limits: {wallSeconds: 3600, stillSeconds: 30}
+  limits: {wallSeconds: 3600, stillSeconds: 30, logBytes: 2097152}
   outputs: {eventLog: true, timeline: {iterations: 2, ranks: [0, 7], operations: 5000}}
   strict: true
   suspend: true
@@ -100,6 +100,7 @@ spec:
   EXPECT_EQ(spec.values.unknown_reads, UnknownReads::kOne);
   EXPECT_EQ(spec.wall_seconds_max, 3600u);
   EXPECT_EQ(spec.still_seconds_max, 30u);
+  EXPECT_EQ(spec.log_bytes_max, 2097152u);
   EXPECT_EQ(spec.ttl_seconds_after_finished, 86400u);
   EXPECT_EQ(job.spec.folding.mode, FoldingSpec::Mode::kRequired);
   EXPECT_EQ(job.spec.folding.live_per_class, 1u);
@@ -175,6 +176,14 @@ TEST(JobTest, WarnsOfFieldsWithoutEffect) {
   EXPECT_THAT(job.problems, IsEmpty());
   EXPECT_THAT(job.warnings, ElementsAre(HasSubstr("image has no effect"),
                                         HasSubstr("memoryPerServer is not enforced")));
+}
+
+TEST(JobTest, SaysThatTheKubeletKeepsLogs) {
+  json document = With("/spec/limits", {{"logBytes", 2 << 20}});
+  document["spec"]["image"] = "registry.example/train:1";
+
+  EXPECT_THAT(ParseJob(document, Mode::kKubernetes).warnings,
+              ::testing::Contains(HasSubstr("limits.logBytes has no effect on Kubernetes")));
 }
 
 struct WrongField {
@@ -267,6 +276,7 @@ INSTANTIATE_TEST_SUITE_P(
         WrongField{"BadName", "/metadata/name", "My Job", "/metadata/name", "lower-case"},
         WrongField{"WrongKind", "/kind", "SimulationJobs", "/kind",
                    "did you mean 'SimulationJob'?"},
+        WrongField{"ShortLog", "/spec/limits/logBytes", 1000, "/spec/limits/logBytes", "1048576"},
         WrongField{"BadMemory", "/spec/limits/memoryPerServer", "lots",
                    "/spec/limits/memoryPerServer", "such as 16Gi"},
         WrongField{"FabricFaults",

@@ -21,7 +21,9 @@ struct ApiError {
   base::ErrorCode code = base::ErrorCode::kInternal;
   std::string message;
   job::Problems problems;  // Of a document that was refused.
-  bool disk_full = false;  // What kResourceExhausted is about.
+  // What kResourceExhausted is about: the disk, or the quota of the data folder.
+  bool disk_full = false;
+  bool over_quota = false;
 };
 
 template <typename T>

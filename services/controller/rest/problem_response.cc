@@ -17,7 +17,7 @@ int StatusOf(const ApiError& error) {
     case ErrorCode::kFailedPrecondition:
       return 409;
     case ErrorCode::kResourceExhausted:
-      return error.disk_full ? 507 : 429;
+      return error.disk_full || error.over_quota ? 507 : 429;
     case ErrorCode::kUnavailable:
       return 503;
     case ErrorCode::kUnsupported:
@@ -61,6 +61,7 @@ nlohmann::json ToProblem(const ApiError& error, int status, const std::string& i
                             {"detail", error.message},
                             {"instance", instance}};
   if (error.disk_full) problem["type"] = "https://eidolon.dev/problems/disk-full";
+  if (error.over_quota) problem["type"] = "https://eidolon.dev/problems/data-quota";
   if (error.problems.empty()) return problem;
   problem["type"] = "https://eidolon.dev/problems/invalid-document";
   problem["errors"] = nlohmann::json::array();

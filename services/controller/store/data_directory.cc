@@ -8,10 +8,13 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "services/base/log.h"
 #include "services/base/text.h"
+#include "services/controller/store/job_log.h"
 
 namespace eidolon::controller::store {
 
@@ -71,6 +74,18 @@ void CloseFiles(const std::string& path, const std::string& token_path) {
             {{"folder", path}, {"count", StrCat(count)}});
 }
 
+// The job that a file belongs to, by its path below the data folder: logs/7.log.tail/1048576.
+std::optional<std::int64_t> UidOfOutput(const fs::path& below) {
+  auto part = below.begin();
+  const std::string folder = part->string();
+  if (folder != "logs" && folder != "events" && folder != "timelines" && folder != "recordings") {
+    return std::nullopt;
+  }
+  if (++part == below.end()) return std::nullopt;
+  const std::string name = part->string();
+  return base::ParseInteger(std::string_view(name).substr(0, name.find('.')));
+}
+
 }  // namespace
 
 Result<DataDirectory> DataDirectory::Open(const std::string& path) {
@@ -128,12 +143,29 @@ std::string DataDirectory::recording_path(std::int64_t job_uid) const {
   return StrCat(path_, "/recordings/", job_uid, ".eidrec");
 }
 
-void DataDirectory::RemoveJob(std::int64_t job_uid) const {
+void DataDirectory::RemoveOutputs(std::int64_t job_uid) const {
   std::error_code ignored;
   fs::remove(log_path(job_uid), ignored);
+  fs::remove_all(TailFolderOf(log_path(job_uid)), ignored);
   fs::remove_all(events_path(job_uid), ignored);
   fs::remove(timeline_path(job_uid), ignored);
   fs::remove(recording_path(job_uid), ignored);
+}
+
+DiskUsage DataDirectory::MeasureUsage() const {
+  constexpr std::uint64_t kBlockBytes = 512;  // Of st_blocks, whatever the file system has.
+  DiskUsage usage;
+  std::error_code ignored;
+  for (auto entry = fs::recursive_directory_iterator(path_, ignored);
+       entry != fs::recursive_directory_iterator(); entry.increment(ignored)) {
+    struct stat status = {};
+    if (lstat(entry->path().c_str(), &status) != 0) continue;  // Removed meanwhile.
+    const std::uint64_t bytes = static_cast<std::uint64_t>(status.st_blocks) * kBlockBytes;
+    usage.total_bytes += bytes;
+    const fs::path below = entry->path().lexically_relative(path_);
+    if (const auto uid = UidOfOutput(below)) usage.outputs[*uid] += bytes;
+  }
+  return usage;
 }
 
 }  // namespace eidolon::controller::store

@@ -5,11 +5,17 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "services/base/error.h"
 
 namespace eidolon::controller::store {
+
+struct DiskUsage {
+  std::uint64_t total_bytes = 0;
+  std::map<std::int64_t, std::uint64_t> outputs;  // Bytes of what jobs have left, by their uid.
+};
 
 // Owns the lock, which the kernel frees when the process ends in whatever way.
 class DataDirectory {
@@ -32,8 +38,10 @@ class DataDirectory {
   std::string timeline_path(std::int64_t job_uid) const;
   // The same of its recording.
   std::string recording_path(std::int64_t job_uid) const;
-  // Removes the files of a job.
-  void RemoveJob(std::int64_t job_uid) const;
+  // Removes what a job has left: log, event logs, timeline, recording.
+  void RemoveOutputs(std::int64_t job_uid) const;
+  // What all of it takes of the disk. Looks at every file.
+  DiskUsage MeasureUsage() const;
 
  private:
   DataDirectory(std::string path, int lock_fd) : path_(std::move(path)), lock_fd_(lock_fd) {}

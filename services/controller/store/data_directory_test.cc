@@ -92,6 +92,31 @@ TEST(DataDirectoryTest, LeavesAFolderOfOtherFilesAsItIs) {
   EXPECT_EQ(DirectoryMode(root / "home"), 0755u);
 }
 
+TEST(DataDirectoryTest, MeasuresAndRemovesWhatEachJobHasLeft) {
+  const testing::TemporaryDirectory root;
+  const auto directory = DataDirectory::Open(root.path());
+  const auto write = [&](const std::string& name) {
+    std::filesystem::create_directories(std::filesystem::path(root / name).parent_path());
+    std::ofstream(root / name) << std::string(100'000, 'x');
+  };
+  for (const char* name :
+       {"logs/7.log", "logs/7.log.tail/100000", "events/7/server-0.log", "timelines/7.pftrace",
+        "recordings/7.eidrec", "logs/71.log", "damaged/job-7.txt"}) {
+    write(name);
+  }
+
+  const DiskUsage usage = directory->MeasureUsage();
+  directory->RemoveOutputs(7);
+
+  EXPECT_GE(usage.outputs.at(7), 500'000u);
+  EXPECT_GE(usage.outputs.at(71), 100'000u);
+  EXPECT_LT(usage.outputs.at(71), 200'000u);
+  EXPECT_GE(usage.total_bytes, 700'000u);
+  const DiskUsage later = directory->MeasureUsage();
+  EXPECT_FALSE(later.outputs.contains(7));
+  EXPECT_EQ(later.outputs.at(71), usage.outputs.at(71));
+}
+
 TEST(DataDirectoryTest, SaysWhyItCannotBeMade) {
   const auto directory = DataDirectory::Open("/proc/eidolon");
 

@@ -4,11 +4,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "services/base/text.h"
+#include "services/controller/job/job.h"
+#include "services/controller/job/status.h"
 
 namespace eidolon::controller::store {
 namespace {
@@ -20,6 +25,9 @@ using base::StrCat;
 
 // <server> TAB <1|2> TAB <virtual picoseconds> TAB <text> LF
 constexpr std::size_t kFields = 4;
+// Half of the bound is the tail's.
+constexpr std::uint64_t kSegments = 8;
+constexpr char kCutMark[] = " [eidolon: the line was cut]";
 
 std::optional<LogEntry> ParseLine(std::string_view line) {
   std::string_view fields[kFields];
@@ -50,32 +58,121 @@ Result<void> WriteAll(int fd, std::string_view bytes) {
   return {};
 }
 
-}  // namespace
+// The offsets of the tail's segments.
+std::vector<std::uint64_t> FindSegments(const std::string& path) {
+  std::vector<std::uint64_t> segments;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(TailFolderOf(path), ignored)) {
+    const auto offset = base::ParseInteger(entry.path().filename().string());
+    if (offset && *offset >= 0) segments.push_back(static_cast<std::uint64_t>(*offset));
+  }
+  std::ranges::sort(segments);
+  return segments;
+}
 
-Result<std::unique_ptr<JobLog>> JobLog::Open(const std::string& path) {
+std::string SegmentPath(const std::string& path, std::uint64_t offset) {
+  return StrCat(TailFolderOf(path), "/", offset);
+}
+
+Result<int> OpenToAppend(const std::string& path) {
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  if (fd < 0) return Fail(ErrorCode::kInternal, StrCat("opening ", path, ": ", strerror(errno)));
+  if (fd >= 0) return fd;
+  return Fail(ErrorCode::kInternal, StrCat("opening ", path, ": ", std::strerror(errno)));
+}
+
+std::uint64_t SizeOf(int fd) {
   struct stat status {};
   fstat(fd, &status);
-  std::unique_ptr<JobLog> log(new JobLog(fd, static_cast<std::uint64_t>(status.st_size)));
-  char last = '\n';
-  if (log->size_ > 0 && pread(fd, &last, 1, status.st_size - 1) == 1 && last != '\n') {
-    if (auto ended = WriteAll(fd, "\n"); !ended)
-      return base::Wrap("writing " + path, ended.error());
-    ++log->size_;
-  }
+  return static_cast<std::uint64_t>(status.st_size);
+}
+
+// The longest beginning of `lines` that consists of whole lines and has at most `bytes_max` bytes.
+std::string_view WholeLines(std::string_view lines, std::uint64_t bytes_max) {
+  if (lines.size() <= bytes_max) return lines;
+  const std::size_t end = lines.substr(0, bytes_max).rfind('\n');
+  return end == std::string_view::npos ? std::string_view() : lines.substr(0, end + 1);
+}
+
+}  // namespace
+
+std::string TailFolderOf(const std::string& path) { return path + ".tail"; }
+
+Result<std::unique_ptr<JobLog>> JobLog::Open(const std::string& path, std::uint64_t bytes_max) {
+  std::unique_ptr<JobLog> log(new JobLog(path, std::max(bytes_max, job::kLogBytesMin)));
+  if (auto opened = log->OpenFiles(); !opened) return std::unexpected(opened.error());
   return log;
+}
+
+Result<void> JobLog::OpenFiles() {
+  const auto head = OpenToAppend(path_);
+  if (!head) return std::unexpected(head.error());
+  fd_ = *head;
+  head_bytes_ = SizeOf(fd_);
+  for (const std::uint64_t segment : FindSegments(path_)) segments_.push_back(segment);
+  if (!segments_.empty()) {
+    const auto last = OpenToAppend(SegmentPath(path_, segments_.back()));
+    if (!last) return std::unexpected(last.error());
+    close(std::exchange(fd_, *last));
+  }
+  const std::uint64_t bytes = SizeOf(fd_);
+  size_ = (segments_.empty() ? 0 : segments_.back()) + bytes;
+  char last = '\n';
+  const bool torn =
+      bytes > 0 && pread(fd_, &last, 1, static_cast<off_t>(bytes - 1)) == 1 && last != '\n';
+  if (!torn) return {};
+  if (auto ended = WriteAll(fd_, "\n"); !ended) {
+    return base::Wrap("writing " + path_, ended.error());
+  }
+  ++size_;
+  if (segments_.empty()) ++head_bytes_;
+  return {};
 }
 
 JobLog::~JobLog() { close(fd_); }
 
-Result<void> JobLog::Write(const std::string& lines) {
-  if (auto done = WriteAll(fd_, lines); !done) {
-    // A line that was begun must not run into the next one. Making a file shorter needs no space.
-    if (ftruncate(fd_, static_cast<off_t>(size_.load())) != 0) (void)WriteAll(fd_, "\n");
-    return done;
+std::uint64_t JobLog::Room() const {
+  const bool in_head = segments_.empty();
+  const std::uint64_t bound = in_head ? bytes_max_ / 2 : bytes_max_ / 2 / kSegments;
+  const std::uint64_t used = size_ - (in_head ? 0 : segments_.back());
+  return used < bound ? bound - used : 0;
+}
+
+Result<void> JobLog::BeginSegment() {
+  const std::string folder = TailFolderOf(path_);
+  if (mkdir(folder.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
+    return Fail(ErrorCode::kInternal, StrCat("making ", folder, ": ", std::strerror(errno)));
   }
-  size_ += lines.size();
+  while (segments_.size() >= kSegments) {
+    const std::string oldest = SegmentPath(path_, segments_.front());
+    if (unlink(oldest.c_str()) != 0 && errno != ENOENT) {
+      return Fail(ErrorCode::kInternal, StrCat("removing ", oldest, ": ", std::strerror(errno)));
+    }
+    segments_.pop_front();
+  }
+  const auto opened = OpenToAppend(SegmentPath(path_, size_));
+  if (!opened) return std::unexpected(opened.error());
+  close(std::exchange(fd_, *opened));
+  segments_.push_back(size_);
+  return {};
+}
+
+Result<void> JobLog::Write(std::string_view* lines) {
+  while (!lines->empty()) {
+    const std::string_view fitting = WholeLines(*lines, Room());
+    if (fitting.empty()) {
+      if (auto begun = BeginSegment(); !begun) return begun;
+      continue;
+    }
+    if (auto done = WriteAll(fd_, fitting); !done) {
+      // A line that was begun must not run into the next one. Making a file shorter needs no space.
+      const std::uint64_t bytes = size_ - (segments_.empty() ? 0 : segments_.back());
+      if (ftruncate(fd_, static_cast<off_t>(bytes)) != 0) (void)WriteAll(fd_, "\n");
+      return done;
+    }
+    size_ += fitting.size();
+    if (segments_.empty()) head_bytes_ = size_;
+    lines->remove_prefix(fitting.size());
+  }
   return {};
 }
 
@@ -83,33 +180,37 @@ Result<void> JobLog::WriteGap() {
   if (gap_ == 0) return {};
   const std::string line =
       StrCat("0\t2\t0\t[eidolon: ", gap_, " line(s) were not stored: ", lost_.why, "]\n");
-  if (auto done = Write(line); !done) return done;
+  std::string_view rest = line;
+  if (auto done = Write(&rest); !done) return done;
   gap_ = 0;
   return {};
 }
 
 Result<void> JobLog::Append(const LogEntry& entry) {
   const std::lock_guard lock(mutex_);
-  if (full_ || closed_) return {};
+  if (closed_) return {};
+  const std::string head =
+      StrCat(entry.server, '\t', entry.standard_error ? 2 : 1, '\t', entry.virtual_ps, '\t');
+  const std::size_t text_max =
+      bytes_max_ / 2 / kSegments - head.size() - std::string_view(kCutMark).size() - 1;
   std::string lines;
-  std::uint64_t count = 0;
   for (const std::string_view text : base::Split(entry.text, '\n')) {
-    lines += StrCat(entry.server, '\t', entry.standard_error ? 2 : 1, '\t', entry.virtual_ps, '\t',
-                    text, '\n');
-    ++count;
+    lines += StrCat(head, text.substr(0, text_max), text.size() > text_max ? kCutMark : "", '\n');
   }
-  if (size_ + lines.size() > kBytesMax) {
-    full_ = true;
-    lines = StrCat(entry.server, "\t2\t", entry.virtual_ps,
-                   "\t[eidolon: the log is full, further lines are dropped]\n");
-  }
+  std::string_view rest = lines;
   Result<void> done = WriteGap();
-  if (done) done = Write(lines);
+  if (done) done = Write(&rest);
   if (done) return done;
+  const auto count = static_cast<std::uint64_t>(std::ranges::count(rest, '\n'));
   gap_ += count;
   lost_.count += count;
   lost_.why = done.error().message;
   return done;
+}
+
+std::uint64_t JobLog::left_out() {
+  const std::lock_guard lock(mutex_);
+  return segments_.empty() ? 0 : segments_.front() - head_bytes_;
 }
 
 LostLines JobLog::Close() {
@@ -119,11 +220,13 @@ LostLines JobLog::Close() {
   return lost_;
 }
 
-Result<LogChunk> ReadLog(const std::string& path, std::uint64_t offset, std::size_t bytes_max) {
-  LogChunk chunk{.entries = {}, .next_offset = offset};
+namespace {
+
+// At most `bytes_max` bytes of a file from `offset` on. A missing file is an empty one.
+Result<std::string> ReadAt(const std::string& path, std::uint64_t offset, std::size_t bytes_max) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) {
-    if (errno == ENOENT) return chunk;
+    if (errno == ENOENT) return std::string();
     return Fail(ErrorCode::kInternal, StrCat("opening ", path, ": ", std::strerror(errno)));
   }
   std::string bytes(bytes_max, '\0');
@@ -132,7 +235,53 @@ Result<LogChunk> ReadLog(const std::string& path, std::uint64_t offset, std::siz
   if (count < 0) {
     return Fail(ErrorCode::kInternal, StrCat("reading ", path, ": ", std::strerror(errno)));
   }
-  std::string_view rest(bytes.data(), static_cast<std::size_t>(count));
+  bytes.resize(static_cast<std::size_t>(count));
+  return bytes;
+}
+
+// Where the bytes at an offset are, if they are still kept.
+struct Place {
+  std::string path;
+  std::uint64_t begin = 0;                           // Offset of the file's first byte.
+  std::optional<std::uint64_t> next = std::nullopt;  // Of the next file's.
+};
+
+Place FindPlace(const std::string& path, std::uint64_t offset) {
+  Place place = {.path = path};
+  for (const std::uint64_t segment : FindSegments(path)) {
+    if (segment > offset) {
+      place.next = segment;
+      break;
+    }
+    place.path = SegmentPath(path, segment);
+    place.begin = segment;
+  }
+  return place;
+}
+
+LogEntry LeftOut(std::uint64_t bytes) {
+  return {.server = 0,
+          .standard_error = true,
+          .virtual_ps = 0,
+          .text = StrCat("[eidolon: ", job::FormatBytes(bytes),
+                         " of output were left out here; limits.logBytes bounds what is kept]")};
+}
+
+}  // namespace
+
+Result<LogChunk> ReadLog(const std::string& path, std::uint64_t offset, std::size_t bytes_max) {
+  LogChunk chunk{.entries = {}, .next_offset = offset};
+  Place place = FindPlace(path, offset);
+  auto bytes = ReadAt(place.path, offset - place.begin, bytes_max);
+  if (bytes && bytes->empty() && place.next) {
+    // The end of one file: the next one follows it, or what was between them has been removed.
+    if (*place.next > offset) chunk.entries.push_back(LeftOut(*place.next - offset));
+    chunk.next_offset = *place.next;
+    bytes = ReadAt(SegmentPath(path, *place.next), 0, bytes_max);
+  }
+  if (!bytes) return std::unexpected(bytes.error());
+  const std::uint64_t begin = chunk.next_offset;
+  std::string_view rest = *bytes;
   while (true) {
     const std::size_t end = rest.find('\n');
     if (end == std::string_view::npos) break;
@@ -141,7 +290,7 @@ Result<LogChunk> ReadLog(const std::string& path, std::uint64_t offset, std::siz
     chunk.next_offset += end + 1;
   }
   // A line longer than the buffer: give it in one piece, cut.
-  if (chunk.next_offset == offset && rest.size() == bytes_max) {
+  if (chunk.next_offset == begin && rest.size() == bytes_max) {
     if (auto entry = ParseLine(rest)) chunk.entries.push_back(std::move(*entry));
     chunk.next_offset += rest.size();
   }

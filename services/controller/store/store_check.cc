@@ -10,6 +10,7 @@
 #include "services/controller/store/damaged_records.h"
 #include "services/controller/store/data_directory.h"
 #include "services/controller/store/database.h"
+#include "services/controller/store/job_log.h"
 #include "services/controller/store/job_store.h"
 #include "services/controller/store/record_form.h"
 #include "services/controller/store/salvage.h"
@@ -259,6 +260,7 @@ class Checker {
       const std::string log = fs::path(*copy).replace_extension(".log").string();
       fs::rename(directory_.log_path(record.row_id), log, error);
       if (!error) text += StrCat("; its log is ", log);
+      fs::rename(TailFolderOf(directory_.log_path(record.row_id)), TailFolderOf(log), error);
     }
     Add(State::kRepaired, subject, text);
     return {};
@@ -273,7 +275,8 @@ class Checker {
     }
     std::error_code ignored;
     for (const auto& entry : fs::directory_iterator(folder_ + "/logs", ignored)) {
-      const auto uid = base::ParseInteger(entry.path().stem().string());
+      const std::string name = entry.path().filename().string();
+      const auto uid = base::ParseInteger(std::string_view(name).substr(0, name.find('.')));
       if (uid && jobs_.contains(*uid)) continue;
       if (uid && IsThere(*uid)) continue;
       Add(State::kNote, "logs", entry.path().string() + " belongs to no job; remove it by hand");
