@@ -61,7 +61,10 @@ std::pair<std::string, std::string> ShownName(const DamagedObject& object) {
 }
 
 json ShownDocument(const DamagedObject& object) {
-  if (!object.document_text.empty()) return ParseStored(object.document_text);
+  json stored = json::parse(object.document_text, nullptr, /*allow_exceptions=*/false);
+  if (stored.is_object() && stored.contains("metadata") && stored["metadata"].is_object()) {
+    return stored;
+  }
   const auto [name_space, name] = ShownName(object);
   return {{"apiVersion", job::kApiVersion},
           {"kind", object.kind},
