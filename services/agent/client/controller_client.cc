@@ -9,19 +9,13 @@
 #include <utility>
 
 #include "eidolon/controller/v1/controller.grpc.pb.h"
+#include "services/agent/client/reach.h"
 #include "services/base/text.h"
 #include "services/runtime/grpc_status.h"
 
 namespace eidolon::agent::client {
 
 namespace controller_v1 = controller::v1;
-
-namespace {
-
-constexpr int kReconnectMs = 200;
-constexpr int kConnectSeconds = 15;
-
-}  // namespace
 
 struct ControllerClient::Link {
   Options options;
@@ -65,12 +59,7 @@ struct ControllerClient::Link {
 
 ControllerClient::ControllerClient(Options options) : link_(new Link) {
   link_->options = std::move(options);
-  // A pod's network may be a moment behind its first process.
-  grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectMs);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kReconnectMs);
-  link_->channel = grpc::CreateCustomChannel(link_->options.address,
-                                             grpc::InsecureChannelCredentials(), arguments);
+  link_->channel = OpenChannel(link_->options.address);
   link_->stub = controller_v1::ControllerService::NewStub(link_->channel);
 }
 
@@ -80,10 +69,10 @@ ControllerClient::~ControllerClient() {
 }
 
 base::Result<controller_v1::Assignment> ControllerClient::Introduce() {
-  const gpr_timespec limit = gpr_time_add(gpr_now(GPR_CLOCK_REALTIME),
-                                          gpr_time_from_seconds(kConnectSeconds, GPR_TIMESPAN));
-  // Without a connection the session says what is wrong.
-  link_->channel->WaitForConnected(limit);
+  // A pod's network may be a moment behind its first process. Without a connection the session says
+  // what is wrong.
+  AwaitConnection(link_->channel.get(),
+                  {.limit = link_->options.patience, .is_cancelled = nullptr});
   link_->stream = link_->stub->AgentSession(&link_->context);
   controller_v1::AgentReport hello;
   hello.mutable_hello()->set_token(link_->options.token);

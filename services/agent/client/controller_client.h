@@ -1,6 +1,7 @@
 // The agent's end of the controller: hello, assignment, reports, and the order to stop.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -21,6 +22,7 @@ class ControllerClient {
   struct Options {
     std::string address;
     std::string token;
+    std::chrono::milliseconds patience{0};  // For which a connection is tried.
   };
   explicit ControllerClient(Options options);
   ~ControllerClient();  // Cancels the stream.

@@ -29,6 +29,7 @@ constexpr std::size_t kLinkNamesMax = 10'000;  // That one answer has.
 struct NetworkClient::Link {
   Options options;
   Mailbox* mailbox = nullptr;
+  std::shared_ptr<grpc::Channel> channel;
   std::unique_ptr<network_v1::NetworkService::Stub> stub;
   grpc::ClientContext session_context;
   std::unique_ptr<grpc::ClientReaderWriter<network_v1::SessionRequest, network_v1::SessionResponse>>
@@ -49,11 +50,15 @@ struct NetworkClient::Link {
         for (const auto& part : message->batch().responses()) options.on_message(part);
       });
     }
+    mailbox->Post([this, error = Ending()] { options.on_end(error); });
+  }
+
+  base::Error Ending() {
     const grpc::Status status = session->Finish();
     base::Error error{base::ErrorCode::kUnavailable, "it ended the session"};
     if (!status.ok()) error = runtime::FromStatus(status);
     error.message = base::StrCat("the network service at ", options.address, ": ", error.message);
-    mailbox->Post([this, error] { options.on_end(error); });
+    return error;
   }
 
   // For what is asked at the end of a job.
@@ -89,19 +94,28 @@ NetworkClient::NetworkClient(Options options, Mailbox* mailbox) : link_(new Link
   Link& link = *link_;
   link.options = std::move(options);
   link.mailbox = mailbox;
-  grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(-1);
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  link.stub = network_v1::NetworkService::NewStub(grpc::CreateCustomChannel(
-      link.options.address, grpc::InsecureChannelCredentials(), arguments));
+  link.channel = OpenChannel(link.options.address);
+  link.stub = network_v1::NetworkService::NewStub(link.channel);
+}
+
+base::Result<void> NetworkClient::Open(const Patience& patience) {
+  Link& link = *link_;
+  const bool is_connected = AwaitConnection(link.channel.get(), patience);
   runtime::AttachToken(link.options.token, &link.session_context);
+  if (!is_connected) LimitToReason(&link.session_context);
   link.session = link.stub->Session(&link.session_context);
+  if (!is_connected) {
+    base::Error error = link.Ending();
+    error.message += base::StrCat(" (no connection within ", SecondsText(patience.limit), ")");
+    return std::unexpected(std::move(error));
+  }
   network_v1::SessionRequest hello;
   hello.mutable_hello()->set_job(link.options.job);
   hello.mutable_hello()->set_server(link.options.server);
   hello.mutable_hello()->set_keep_link_loads(link.options.keep_link_loads);
   link.session->Write(hello);
   link.reader = std::thread([&link] { link.Read(); });
+  return {};
 }
 
 NetworkClient::~NetworkClient() {
@@ -112,7 +126,7 @@ NetworkClient::~NetworkClient() {
   }
   link_->session_context.TryCancel();
   link_->worker.Stop();
-  link_->reader.join();
+  if (link_->reader.joinable()) link_->reader.join();
 }
 
 void NetworkClient::Send(network_v1::SessionRequest request) {
@@ -122,7 +136,7 @@ void NetworkClient::Send(network_v1::SessionRequest request) {
 
 void NetworkClient::Flush() {
   const int count = link_->waiting.batch().requests_size();
-  if (count == 0) return;
+  if (count == 0 || link_->session == nullptr) return;
   // A broken stream is told by the reader; what is written after it has nobody to read it.
   link_->session->Write(count == 1 ? link_->waiting.batch().requests(0) : link_->waiting);
   link_->waiting.mutable_batch()->clear_requests();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "services/agent/client/mailbox.h"
+#include "services/agent/client/reach.h"
 #include "services/base/error.h"
 
 namespace eidolon::network::v1 {
@@ -36,6 +37,10 @@ class NetworkClient {
   };
   NetworkClient(Options options, Mailbox* mailbox);
   ~NetworkClient();  // Cancels the session.
+
+  // Begins the session once the service is connected. Blocks for as long as `patience` says, then
+  // fails with the reason. Once, before all of the below.
+  base::Result<void> Open(const Patience& patience);
 
   // Goes out with the next Flush, in order, or before it when much has come together.
   void Send(network::v1::SessionRequest request);

@@ -2,14 +2,17 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include "eidolon/timing/v1/timing.grpc.pb.h"
+#include "services/agent/client/reach.h"
 #include "services/agent/client/rpc_worker.h"
+#include "services/base/clock.h"
 #include "services/base/hex.h"
 #include "services/base/log.h"
 #include "services/base/regular_file.h"
@@ -25,33 +28,44 @@ namespace timing_v1 = timing::v1;
 
 namespace {
 
-constexpr auto kPause = std::chrono::milliseconds(300);
-// A refused connection is tried again soon: a service that starts again is on this machine or near.
-constexpr int kTimingReconnectMs = 200;
+constexpr std::int64_t kNsPerMs = 1'000'000;
 
 }  // namespace
 
 struct TimingClient::Link {
+  std::shared_ptr<grpc::Channel> channel;
   std::unique_ptr<timing_v1::TimingService::Stub> stub;
+  base::SystemClock real_clock;
   std::string address;
   std::string gpu;
   double clock = 0;
   std::string token;
   std::string module_folder;
-  int attempts = 1;
+  std::chrono::milliseconds patience{0};
   Mailbox* mailbox = nullptr;
   std::mutex mutex;  // Guards the two below.
   grpc::ClientContext* running = nullptr;
   bool cancelled = false;
   RpcWorker worker;
 
-  // Makes a call, again when the service cannot be reached.
+  bool IsCancelled() {
+    const std::lock_guard lock(mutex);
+    return cancelled;
+  }
+
+  // Makes a call, again while the service cannot be reached and the patience lasts.
   template <typename Call>
-  base::Result<void> Try(Call call) {
+  base::Result<void> Try(const std::function<bool()>& is_given_up, Call call) {
+    const std::int64_t until_ns = real_clock.MonotonicNs() + patience.count() * kNsPerMs;
+    const auto is_over = [&] { return IsCancelled() || (is_given_up && is_given_up()); };
     grpc::Status status;
-    for (int attempt = 0; attempt < attempts; ++attempt) {
-      if (attempt > 0) std::this_thread::sleep_for(kPause);
+    while (true) {
+      const std::int64_t left_ms = (until_ns - real_clock.MonotonicNs()) / kNsPerMs;
       grpc::ClientContext context;
+      if (!AwaitConnection(channel.get(), {.limit = std::chrono::milliseconds(left_ms),
+                                           .is_cancelled = is_over})) {
+        LimitToReason(&context);
+      }
       runtime::AttachToken(token, &context);
       {
         const std::lock_guard lock(mutex);
@@ -59,18 +73,27 @@ struct TimingClient::Link {
         running = &context;
       }
       status = call(&context);
-      const std::lock_guard lock(mutex);
-      running = nullptr;
+      {
+        const std::lock_guard lock(mutex);
+        running = nullptr;
+      }
       if (status.ok()) return {};
-      if (status.error_code() != grpc::StatusCode::UNAVAILABLE) break;
+      const bool is_lasting = status.error_code() != grpc::StatusCode::UNAVAILABLE;
+      if (is_lasting || real_clock.MonotonicNs() >= until_ns || is_over()) break;
+      std::this_thread::sleep_for(kRetry);
     }
-    return base::Wrap(base::StrCat("the timing service at ", address), runtime::FromStatus(status));
+    base::Error error = runtime::FromStatus(status);
+    if (error.code == base::ErrorCode::kUnavailable) {
+      error.message += base::StrCat(" (no answer within ", SecondsText(patience), ")");
+    }
+    return base::Wrap(base::StrCat("the timing service at ", address), std::move(error));
   }
 
   base::Result<void> Estimate(const timing_v1::EstimateRequest& request,
                               timing_v1::EstimateResponse* response) {
-    return Try(
-        [&](grpc::ClientContext* context) { return stub->Estimate(context, request, response); });
+    return Try(nullptr, [&](grpc::ClientContext* context) {
+      return stub->Estimate(context, request, response);
+    });
   }
 
   // What cannot be read or sent is answered by the model: the service says so.
@@ -80,7 +103,7 @@ struct TimingClient::Link {
       request.set_module_hash(hash);
       request.set_code(ReadModule(hash));
       if (request.code().empty()) continue;
-      const auto sent = Try([&](grpc::ClientContext* context) {
+      const auto sent = Try(nullptr, [&](grpc::ClientContext* context) {
         timing_v1::UploadModuleResponse ignored;
         return stub->UploadModule(context, request, &ignored);
       });
@@ -99,19 +122,14 @@ struct TimingClient::Link {
 
 TimingClient::TimingClient(const Options& options, Mailbox* mailbox)
     : link_(std::make_shared<Link>()) {
-  grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(-1);
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kTimingReconnectMs);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kTimingReconnectMs);
-  link_->stub = timing_v1::TimingService::NewStub(
-      grpc::CreateCustomChannel(options.address, grpc::InsecureChannelCredentials(), arguments));
+  link_->channel = OpenChannel(options.address);
+  link_->stub = timing_v1::TimingService::NewStub(link_->channel);
   link_->address = options.address;
   link_->gpu = options.gpu;
   link_->clock = options.clock;
   link_->token = options.token;
   link_->module_folder = options.module_folder;
-  link_->attempts = std::max<int>(1, options.patience / kPause);
+  link_->patience = options.patience;
   link_->mailbox = mailbox;
 }
 
@@ -124,11 +142,11 @@ TimingClient::~TimingClient() {
   link_->worker.Stop();
 }
 
-base::Result<timing_v1::Gpu> TimingClient::Describe() {
+base::Result<timing_v1::Gpu> TimingClient::Describe(std::function<bool()> is_cancelled) {
   timing_v1::DescribeGpuRequest request;
   request.set_gpu(link_->gpu);
   timing_v1::DescribeGpuResponse response;
-  const auto done = link_->Try([&](grpc::ClientContext* context) {
+  const auto done = link_->Try(is_cancelled, [&](grpc::ClientContext* context) {
     return link_->stub->DescribeGpu(context, request, &response);
   });
   if (!done) return std::unexpected(done.error());

@@ -26,15 +26,15 @@ class TimingClient {
     std::string gpu;
     double clock = 0;   // Of its multiprocessors, over the model's; 0: the same.
     std::string token;  // Shown with each call.
-    // How long a service that cannot be reached is waited for: it may be starting again.
+    // How long a service that cannot be reached is tried: it may be starting again.
     std::chrono::milliseconds patience{0};
     std::string module_folder;  // Where ranks save the code of modules, when it is wanted.
   };
   TimingClient(const Options& options, Mailbox* mailbox);
   ~TimingClient();  // Cancels what is open.
 
-  // Facts of the GPU model. Blocks.
-  base::Result<timing::v1::Gpu> Describe();
+  // Facts of the GPU model. Blocks; `is_cancelled` as in Patience.
+  base::Result<timing::v1::Gpu> Describe(std::function<bool()> is_cancelled);
   // Whether the service measures, and wants replays; known once Describe has succeeded.
   bool measures() const { return measures_; }
   // Whose code it may ask for: flags of ring/replay.h; likewise.

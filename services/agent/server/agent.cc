@@ -46,6 +46,15 @@ std::uint32_t KernelPermille(const controller::v1::Assignment& assignment) {
                                                    : kPermille;
 }
 
+// What a service answers while a job is set up is the cluster's failure, unless the job names
+// something that does not exist.
+std::unexpected<base::Error> FailureOfService(base::Error error) {
+  const bool is_of_job =
+      error.code == ErrorCode::kNotFound || error.code == ErrorCode::kInvalidArgument;
+  if (!is_of_job) error.code = ErrorCode::kUnavailable;
+  return std::unexpected(std::move(error));
+}
+
 }  // namespace
 
 Agent::Agent(Options options, Metrics* metrics, const base::RealClock* clock)
@@ -55,8 +64,10 @@ Agent::Agent(Options options, Metrics* metrics, const base::RealClock* clock)
       mailbox_([this] {
         if (page_ready_.load()) page_->Ring();
       }),
-      controller_(std::make_unique<client::ControllerClient>(client::ControllerClient::Options{
-          .address = options_.controller_address, .token = options_.token})),
+      controller_(std::make_unique<client::ControllerClient>(
+          client::ControllerClient::Options{.address = options_.controller_address,
+                                            .token = options_.token,
+                                            .patience = options_.patience})),
       quiescence_([this] { return LookAtProcesses(); }, [this] { return HasNews(); }),
       watch_(clock),
       time_(metrics) {}
@@ -88,6 +99,8 @@ int Agent::Run() {
       &mailbox_);
   if (auto ready = SetUp(); !ready) {
     const bool lost = ready.error().code == ErrorCode::kUnavailable;
+    // An order to end may have come while a service was tried, and ended that.
+    if (lost) RunTasks();
     End({.reason = lost ? outcome::Reason::kServiceLost : outcome::Reason::kCommandFailed,
          .message = ready.error().message});
   }
@@ -115,11 +128,12 @@ base::Result<void> Agent::SetUp() {
                                     .gpu = assignment.cluster().gpu(),
                                     .clock = assignment.cluster().gpu_clock(),
                                     .token = assignment.pass(),
-                                    .patience = options_.timing_patience,
+                                    .patience = options_.patience,
                                     .module_folder = module_folder},
       &mailbox_);
-  const auto gpu = timing_->Describe();
-  if (!gpu) return std::unexpected(gpu.error());
+  // Nothing else is in the mailbox by now than the controller's orders.
+  const auto gpu = timing_->Describe([this] { return mailbox_.size() > 0; });
+  if (!gpu) return FailureOfService(gpu.error());
   auto content = job::SegmentContentOf(assignment, *gpu);
   if (!content) return std::unexpected(content.error());
   if (auto written = job::WriteDeclarations(assignment); !written) {
@@ -144,16 +158,7 @@ base::Result<void> Agent::SetUp() {
   page_->TellDeviceCount(static_cast<std::uint32_t>(job_->content.devices.size()));
   page_ready_.store(true);
   if (auto made = MakeHostCosts(); !made) return made;
-  network_ = std::make_unique<client::NetworkClient>(
-      client::NetworkClient::Options{
-          .address = assignment.network_address(),
-          .job = assignment.job(),
-          .token = assignment.pass(),
-          .server = assignment.server(),
-          .keep_link_loads = assignment.has_timeline(),
-          .on_message = [this](const auto& message) { OnNetworkMessage(message); },
-          .on_end = [this](const base::Error& error) { ServiceLost(error); }},
-      &mailbox_);
+  if (auto opened = OpenNetwork(); !opened) return opened;
   questions_.emplace(costs_.get(), timing_.get(), network_.get(), metrics_,
                      [this](const base::Error& error) { ServiceLost(error); });
   auto listener = ProcessListener::Start(
@@ -166,6 +171,24 @@ base::Result<void> Agent::SetUp() {
   process_listener_ = std::move(*listener);
   CountMissing();
   return StartCommand();
+}
+
+base::Result<void> Agent::OpenNetwork() {
+  const auto& assignment = job_->assignment;
+  network_ = std::make_unique<client::NetworkClient>(
+      client::NetworkClient::Options{
+          .address = assignment.network_address(),
+          .job = assignment.job(),
+          .token = assignment.pass(),
+          .server = assignment.server(),
+          .keep_link_loads = assignment.has_timeline(),
+          .on_message = [this](const auto& message) { OnNetworkMessage(message); },
+          .on_end = [this](const base::Error& error) { ServiceLost(error); }},
+      &mailbox_);
+  auto opened = network_->Open(
+      {.limit = options_.patience, .is_cancelled = [this] { return mailbox_.size() > 0; }});
+  if (!opened) return FailureOfService(opened.error());
+  return {};
 }
 
 // Where ranks tell each other what their host work takes; costs of the fixed model are given.
@@ -233,10 +256,15 @@ void Agent::Loop() {
   }
 }
 
+bool Agent::RunTasks() {
+  const auto tasks = mailbox_.TakeAll();
+  for (const auto& task : tasks) task();
+  return !tasks.empty();
+}
+
 // One round of the main loop. True when something moved.
 bool Agent::Step() {
-  auto tasks = mailbox_.TakeAll();
-  for (const auto& task : tasks) task();
+  const bool ran = RunTasks();
   const bool replayed = AdvanceReplay();
   const bool drained = DrainSessions();
   if (!leaving_.empty()) SettleLeaving();
@@ -255,7 +283,7 @@ bool Agent::Step() {
   SendHorizon();
   network_->Flush();
   Housekeeping();
-  return !tasks.empty() || replayed || drained;
+  return ran || replayed || drained;
 }
 
 void Agent::Housekeeping() {
@@ -297,7 +325,7 @@ void Agent::CleanUp() {
     command_->Stop(ended_itself ? 0 : kStopGraceMs);
     command_.reset();
     // Lines that were written while it ended.
-    for (const auto& task : mailbox_.TakeAll()) task();
+    RunTasks();
   }
   process_listener_.reset();
   replay_.reset();

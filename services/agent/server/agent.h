@@ -53,8 +53,9 @@ class Agent final : public session::SessionHost, private launch::CommandObserver
     std::string token;
     std::string library_folder;  // Where libeidolon_shim.so and eidolon/ are.
     bool print_lines = false;    // Print what the command prints, where nobody else keeps it.
-    // How long the timing service may be away; it keeps nothing of a job, so nothing is lost.
-    std::chrono::milliseconds timing_patience{8'000};
+    // How long a service is tried whose name does not resolve or that refuses connections. The
+    // timing service may be away for so long at any time: it keeps nothing of a job.
+    std::chrono::milliseconds patience{30'000};
   };
   Agent(Options options, Metrics* metrics, const base::RealClock* clock);
   ~Agent() override;
@@ -68,11 +69,13 @@ class Agent final : public session::SessionHost, private launch::CommandObserver
  private:
   // agent.cc: set-up, loop, end, the command and its lines.
   base::Result<void> SetUp();
+  base::Result<void> OpenNetwork();
   base::Result<void> MakeHostCosts();
   base::Result<void> StartStore();
   base::Result<void> StartCommand();
   base::Result<void> StartReplay();
   void Loop();
+  bool RunTasks();  // Those of the mailbox; whether there were any.
   bool Step();
   void Housekeeping();
   void End(const outcome::Ending& ending);

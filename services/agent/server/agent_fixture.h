@@ -62,18 +62,23 @@ class AgentFixture : public ::testing::Test {
     std::filesystem::remove_all(directory_);
   }
 
+  // With services of its own where the assignment names none.
   void Start() {
-    timing_server_.emplace(*runtime::GrpcServer::Start({}, {&timing_}));
-    network_server_.emplace(*runtime::GrpcServer::Start({}, {&network_}));
-    assignment_.set_timing_address(timing_server_->address());
-    assignment_.set_network_address(network_server_->address());
+    if (assignment_.timing_address().empty()) {
+      timing_server_.emplace(*runtime::GrpcServer::Start({}, {&timing_}));
+      assignment_.set_timing_address(timing_server_->address());
+    }
+    if (assignment_.network_address().empty()) {
+      network_server_.emplace(*runtime::GrpcServer::Start({}, {&network_}));
+      assignment_.set_network_address(network_server_->address());
+    }
     controller_ = std::make_unique<FakeController>(assignment_);
     controller_server_.emplace(*runtime::GrpcServer::Start({}, {controller_.get()}));
     agent_ =
         std::make_unique<Agent>(Agent::Options{.controller_address = controller_server_->address(),
                                                .token = "secret",
                                                .library_folder = directory_ + "/lib",
-                                               .timing_patience = std::chrono::seconds(1)},
+                                               .patience = patience_},
                                 &metrics_, &clock_);
     runner_ = std::thread([this] { status_ = agent_->Run(); });
   }
@@ -136,6 +141,7 @@ class AgentFixture : public ::testing::Test {
 
   std::string directory_;
   controller::v1::Assignment assignment_;
+  std::chrono::milliseconds patience_{1'000};
   FakeTiming timing_;
   FakeNetwork network_{1};
   std::unique_ptr<FakeController> controller_;

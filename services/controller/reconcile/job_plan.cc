@@ -429,10 +429,10 @@ class JobReconciler {
     }
     if (run.assembled || (plan_.exits.empty() && !run.disruption)) return;
     if (run.disruption) return LoseUnstarted(*run.disruption);
+    // Nothing of the job's own has run yet.
     const AgentExit& first = plan_.exits.front();
-    End({job::Phase::kFailed, std::string(reason::kAgentLost),
-         StrCat("the agent of server ", first.server, " ", first.how,
-                " before the command was started")});
+    LoseUnstarted({std::string(reason::kAgentLost),
+                   StrCat("the agent of server ", first.server, " ", first.how)});
   }
 
   // Nobody will tell how it ends: the kubelet of its node says nothing.
