@@ -1,5 +1,6 @@
 #include "services/agent/outcome/verdict.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <utility>
@@ -53,6 +54,16 @@ std::string AdviceFor(std::string_view line) {
   return folded == line.npos ? "" : std::string(line.substr(folded + kFolded.size()));
 }
 
+// What Python, PyTorch's data loaders, torchrun and shells print about a child that something
+// killed.
+bool TellsOfKill(std::string_view line) {
+  constexpr std::string_view kWords[] = {"SIGKILL", "Signal 9", "signal 9", "exitcode: -9",
+                                         "exitcode  : -9"};
+  return line.ends_with("Killed") || line.find("by signal: Killed") != line.npos ||
+         std::ranges::any_of(kWords,
+                             [&](std::string_view word) { return line.find(word) != line.npos; });
+}
+
 }  // namespace
 
 std::string BytesText(std::uint64_t bytes) {
@@ -75,6 +86,7 @@ void Verdict::NoteErrorLine(const std::string& line) {
     exception_ = std::move(exception);
   }
   if (advice_.empty()) advice_ = AdviceFor(line);
+  tells_of_kill_ = tells_of_kill_ || TellsOfKill(line);
   error_lines_.push_back(line);
   if (error_lines_.size() > kErrorLines) error_lines_.pop_front();
 }
@@ -106,6 +118,31 @@ void Verdict::NoteSilentEnd(int rank, int pid) {
 // A launcher that has lost a rank terminates the others.
 bool Verdict::WasTerminated() const {
   return death_.has_value() && death_->status.signal == SIGTERM;
+}
+
+// Several jobs of one machine may share a cgroup, so that a kill in it is not enough.
+bool Verdict::WasKilledForMemory(const std::optional<launch::ExitStatus>& command) const {
+  constexpr int kKilledCode = 128 + SIGKILL;
+  if (host_memory_.kills == 0) return false;
+  const bool was_rank = death_.has_value() && death_->status.signal == SIGKILL;
+  const bool was_command = command.has_value() && command->code == kKilledCode;
+  return was_rank || was_command || gone_.has_value() || tells_of_kill_;
+}
+
+std::string Verdict::HostMemoryText() const {
+  const std::string limit = BytesText(host_memory_.limit_bytes);
+  const bool is_of_limit = host_memory_.limit_bytes > 0 && host_memory_.limit_hits > 0;
+  std::string text = "; the kernel killed ";
+  text += host_memory_.kills == 1 ? "a process" : StrCat(host_memory_.kills, " processes");
+  if (is_of_limit) {
+    return text + " because this server's host memory reached its limit of " + limit +
+           ": raise it (limits.memoryPerServer on Kubernetes), or keep less in host memory";
+  }
+  text += " because the machine had no host memory left";
+  if (host_memory_.limit_bytes > 0) text += ", below this server's limit of " + limit;
+  return text +
+         ": run fewer ranks on it, or keep less in host memory (on Kubernetes "
+         "limits.memoryPerServer also reserves it)";
 }
 
 std::string Verdict::LastLines() const {
@@ -142,6 +179,11 @@ Ending Verdict::Judge(const std::optional<launch::ExitStatus>& command) const {
                             ": it asked for ", BytesText(refusal_->asked_bytes), " when ",
                             BytesText(refusal_->booked_bytes), " of ",
                             BytesText(refusal_->capacity_bytes), " were booked");
+    return ending;
+  }
+  if (WasKilledForMemory(command)) {
+    ending.reason = Reason::kOutOfHostMemory;
+    ending.message = Culprit(command) + HostMemoryText() + LastLines();
     return ending;
   }
   if (!lost_.empty()) {

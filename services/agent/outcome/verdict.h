@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "services/agent/launch/command.h"
+#include "services/agent/launch/host_memory.h"
 #include "services/folding/fold.h"
 
 namespace eidolon::agent::outcome {
@@ -31,6 +32,7 @@ enum class Reason {
   kPeerLost,
   kSessionLost,
   kRanksDiffer,  // Of a folded job: ranks of one class are not alike.
+  kOutOfHostMemory,
 };
 
 struct Ending {
@@ -72,6 +74,8 @@ class Verdict {
   void NoteWaitInVain(const std::string& reason);
   // Of a rank that ended and never said so.
   void NoteSilentEnd(int rank, int pid);
+  // What the kernel did for lack of host memory since the command was started. The last counts.
+  void NoteHostMemory(const launch::HostMemory& memory) { host_memory_ = memory; }
 
   // The command ended by itself, or a rank's death ends the job.
   Ending Judge(const std::optional<launch::ExitStatus>& command) const;
@@ -79,6 +83,8 @@ class Verdict {
  private:
   std::string LastLines() const;
   bool WasTerminated() const;
+  bool WasKilledForMemory(const std::optional<launch::ExitStatus>& command) const;
+  std::string HostMemoryText() const;
   std::string Culprit(const std::optional<launch::ExitStatus>& command) const;
 
   std::optional<Refusal> refusal_;
@@ -89,6 +95,8 @@ class Verdict {
   std::string wait_in_vain_;       // Why ranks do, as a sentence.
   std::string refused_call_;
   bool strict_ = false;
+  launch::HostMemory host_memory_;
+  bool tells_of_kill_ = false;  // The program's output does: it has lost a process of its own.
   std::deque<std::string> error_lines_;
   std::string advice_;     // What can be done about the environment.
   std::string exception_;  // The last line that names a Python exception of the program.

@@ -200,5 +200,61 @@ TEST(VerdictTest, StrictJobsEndWithTheCallsName) {
   EXPECT_THAT(ending.message, HasSubstr("'cusolverDnSgesvd'"));
 }
 
+constexpr launch::HostMemory kAtLimit{
+    .kills = 1, .limit_hits = 1, .limit_bytes = std::uint64_t{16} << 30};
+
+TEST(VerdictTest, ARankThatTheKernelKilledForMemoryIsOutOfHostMemory) {
+  Verdict verdict;
+  verdict.NoteRankDeath({.rank = 3, .pid = 42, .status = kKilled});
+  verdict.NoteHostMemory(kAtLimit);
+
+  const Ending ending = verdict.Judge(kFailed);
+
+  EXPECT_EQ(ending.reason, Reason::kOutOfHostMemory);
+  EXPECT_EQ(ending.message,
+            "rank 3 (pid 42) died: killed by signal 9 (SIGKILL); the kernel killed a process "
+            "because this server's host memory reached its limit of 16.00 GiB: raise it "
+            "(limits.memoryPerServer on Kubernetes), or keep less in host memory");
+}
+
+TEST(VerdictTest, AProgramThatTellsOfAKilledChildIsOutOfHostMemoryIfTheKernelKilledOne) {
+  for (const char* line : {
+           "RuntimeError: DataLoader worker (pid 77) is killed by signal: Killed. ",
+           "  exitcode  : -9 (pid: 77)",
+           "train.sh: line 3:    77 Killed",
+           "died with <Signals.SIGKILL: 9>.",
+       }) {
+    Verdict killed, other;
+    killed.NoteErrorLine(line);
+    other.NoteErrorLine(line);
+    killed.NoteHostMemory(kAtLimit);
+
+    EXPECT_EQ(killed.Judge(kFailed).reason, Reason::kOutOfHostMemory) << line;
+    EXPECT_EQ(other.Judge(kFailed).reason, Reason::kCommandFailed) << line;
+  }
+}
+
+TEST(VerdictTest, AMachineWithoutMemoryIsToldFromALimit) {
+  Verdict verdict;
+  verdict.NoteRankDeath({.rank = 0, .pid = 1, .status = kKilled});
+  verdict.NoteHostMemory({.kills = 2, .limit_hits = 0, .limit_bytes = 0});
+
+  const std::string message = verdict.Judge(std::nullopt).message;
+
+  EXPECT_THAT(message, HasSubstr("killed 2 processes because the machine had no host memory left"));
+  EXPECT_THAT(message, HasSubstr("limits.memoryPerServer"));
+  EXPECT_THAT(message, Not(HasSubstr("0.00")));
+}
+
+TEST(VerdictTest, AKillOfAnotherProcessOfTheMachineExplainsNoFailure) {
+  Verdict failed, ended;
+  failed.NoteErrorLine("ValueError: bad batch");
+  failed.NoteHostMemory(kAtLimit);
+  ended.NoteHostMemory(kAtLimit);
+
+  EXPECT_EQ(failed.Judge(kFailed).reason, Reason::kCommandFailed);
+  EXPECT_EQ(ended.Judge(launch::ExitStatus{}).reason, Reason::kCompleted);
+}
+
 }  // namespace
 }  // namespace eidolon::agent::outcome

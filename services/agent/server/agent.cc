@@ -224,6 +224,7 @@ base::Result<void> Agent::StartCommand() {
   if (job_->fold.is_folded() && job_->assignment.server() == 0) {
     if (auto started = StartStore(); !started) return started;
   }
+  memory_before_ = launch::ReadHostMemory();
   auto command = server::StartCommand(*job_, options_.library_folder, this);
   if (!command) return std::unexpected(command.error());
   command_ = std::move(*command);
@@ -297,12 +298,20 @@ void Agent::Housekeeping() {
   if (command_status_.has_value() && now - command_ended_ns_ >= kFlushNs && leaving_.empty() &&
       !deaths_->IsLastWordOpen(command_ended_ns_)) {
     deaths_->Settle();
-    return End(verdict_.Judge(command_status_));
+    return Judge(command_status_);
   }
   const bool has_lost = verdict_.has_rank_death() || verdict_.has_lost_session();
   if (has_lost && now - deaths_->first_ns() >= kRankGraceNs) {
-    End(verdict_.Judge(std::nullopt));
+    Judge(std::nullopt);
   }
+}
+
+void Agent::Judge(const std::optional<launch::ExitStatus>& command) {
+  const auto memory = launch::ReadHostMemory();
+  if (memory && memory_before_) {
+    verdict_.NoteHostMemory(launch::HostMemorySince(*memory_before_, *memory));
+  }
+  End(verdict_.Judge(command));
 }
 
 void Agent::End(const outcome::Ending& ending) {

@@ -24,6 +24,7 @@
 #include "services/agent/clock/value_impasse.h"
 #include "services/agent/cost/cost_book.h"
 #include "services/agent/launch/command.h"
+#include "services/agent/launch/host_memory.h"
 #include "services/agent/outcome/verdict.h"
 #include "services/agent/rendezvous/store_server.h"
 #include "services/agent/ring/host_cost_file.h"
@@ -78,6 +79,7 @@ class Agent final : public session::SessionHost, private launch::CommandObserver
   bool RunTasks();  // Those of the mailbox; whether there were any.
   bool Step();
   void Housekeeping();
+  void Judge(const std::optional<launch::ExitStatus>& command);
   void End(const outcome::Ending& ending);
   void CleanUp();
   void AskForLinkLoads();
@@ -160,6 +162,7 @@ class Agent final : public session::SessionHost, private launch::CommandObserver
   std::optional<launch::ExitStatus> command_status_;
   std::int64_t command_ended_ns_ = 0;
   outcome::Verdict verdict_;
+  std::optional<launch::HostMemory> memory_before_;  // The command was started.
 
   clock::Horizon horizon_;
   clock::Quiescence quiescence_;

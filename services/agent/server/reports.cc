@@ -74,6 +74,8 @@ controller_v1::OutcomeReason ReasonOf(outcome::Reason reason) {
       return controller_v1::OUTCOME_REASON_SESSION_LOST;
     case outcome::Reason::kRanksDiffer:
       return controller_v1::OUTCOME_REASON_RANKS_DIFFER;
+    case outcome::Reason::kOutOfHostMemory:
+      return controller_v1::OUTCOME_REASON_OUT_OF_HOST_MEMORY;
   }
   return controller_v1::OUTCOME_REASON_UNSPECIFIED;
 }

@@ -69,6 +69,8 @@ job::OutcomeReason ReasonOf(v1::OutcomeReason reason) {
       return job::OutcomeReason::kSessionLost;
     case v1::OUTCOME_REASON_RANKS_DIFFER:
       return job::OutcomeReason::kRanksDiffer;
+    case v1::OUTCOME_REASON_OUT_OF_HOST_MEMORY:
+      return job::OutcomeReason::kOutOfHostMemory;
     default:
       return job::OutcomeReason::kCommandFailed;
   }

@@ -26,6 +26,7 @@ constexpr std::int64_t kSuspect = kSecond;
 constexpr std::size_t kServersShown = 4;
 
 constexpr int kOutsideWeight = -1;
+constexpr int kMemoryWeight = 0;
 constexpr int kUnlikeWeight = 1;  // As if an agent said so.
 constexpr int kAgentLostWeight = 5;
 constexpr int kPeerLostWeight = 9;
@@ -39,7 +40,8 @@ struct ReasonRow {
 // When servers disagree, the smallest weight is closest to the cause: a rank that ran out of memory
 // lets others fail or wait, never the other way round.
 constexpr ReasonRow kReasons[] = {
-    {OutcomeReason::kOutOfMemory, 0, reason::kOutOfMemory},
+    {OutcomeReason::kOutOfMemory, kMemoryWeight, reason::kOutOfMemory},
+    {OutcomeReason::kOutOfHostMemory, kMemoryWeight, reason::kOutOfMemory},
     {OutcomeReason::kRanksDiffer, 1, reason::kRanksDiffer},
     {OutcomeReason::kCollectiveMismatch, 1, reason::kCollectiveMismatch},
     {OutcomeReason::kUnsupportedCall, 2, reason::kUnsupportedCall},
@@ -131,6 +133,10 @@ void Run::Disconnected(std::uint32_t server, std::int64_t now_ns) {
   if (agent.exit && !agent.gone) Leave(server, agent.exit->how, now_ns);
 }
 
+void Run::NoteMemoryKill(std::uint32_t server, const std::string& message) {
+  agents_[server].memory_kill = message;
+}
+
 void Run::Exited(std::uint32_t server, const std::string& how, std::int64_t now_ns) {
   Agent& agent = agents_[server];
   if (agent.gone || !agent.connected || agent.outcome) return Leave(server, how, now_ns);
@@ -144,7 +150,11 @@ void Run::Leave(std::uint32_t server, const std::string& how, std::int64_t now_n
   // has told why, or is about to.
   const bool was_missed =
       failure_ && failure_->weight == kPeerLostWeight && !how.starts_with("ended with");
-  if (!agent.outcome && (!IsEnding() || was_missed)) {
+  if (!agent.outcome && !agent.memory_kill.empty()) {
+    AddFailure({kMemoryWeight, std::string(reason::kOutOfMemory),
+                Prefix(server) + agent.memory_kill, /*is_of_host=*/true},
+               now_ns);
+  } else if (!agent.outcome && (!IsEnding() || was_missed)) {
     AddFailure({kAgentLostWeight, std::string(reason::kAgentLost),
                 StrCat("the agent of server ", server, " ", how)},
                now_ns);
@@ -228,7 +238,9 @@ void Run::SetOutcome(std::uint32_t server, AgentOutcome outcome, std::int64_t no
   const auto row = std::find_if(std::begin(kReasons), std::end(kReasons),
                                 [&](const ReasonRow& r) { return r.outcome == outcome.reason; });
   if (row == std::end(kReasons)) return;
-  AddFailure({row->weight, std::string(row->reason), Prefix(server) + outcome.message}, now_ns);
+  const bool is_of_host = outcome.reason == OutcomeReason::kOutOfHostMemory;
+  AddFailure({row->weight, std::string(row->reason), Prefix(server) + outcome.message, is_of_host},
+             now_ns);
 }
 
 void Run::Fail(std::string_view reason, const std::string& message, std::int64_t now_ns) {
@@ -365,7 +377,7 @@ Verdict Run::Judge() {
 
 Verdict Run::JudgeFailure() const {
   Verdict verdict = {Phase::kFailed, failure_->reason, failure_->message};
-  if (failure_->reason == reason::kOutOfMemory) {
+  if (failure_->reason == reason::kOutOfMemory && !failure_->is_of_host) {
     const std::string use = DescribeOutOfMemory(measurement_.Predict());
     if (!use.empty()) verdict.message += ". " + use;
   } else if (failure_->reason == reason::kRanksDiffer) {

@@ -37,6 +37,7 @@ enum class OutcomeReason {
   kPeerLost,  // Another server's ranks have gone.
   kSessionLost,
   kRanksDiffer,  // Of a folded job: ranks of one class are not alike.
+  kOutOfHostMemory,
 };
 
 // What an agent says from time to time.
@@ -107,6 +108,9 @@ class Run {
   // `how`: "was killed by signal 9 (Killed)"; further sentences may follow. While the stream is
   // open, the agent's last messages are waited for.
   void Exited(std::uint32_t server, const std::string& how, std::int64_t now_ns);
+  // Before Exited: the kernel killed the agent for lack of host memory, as `message` says. What the
+  // agent itself has told counts more.
+  void NoteMemoryKill(std::uint32_t server, const std::string& message);
   void Add(const RankIteration& iteration, std::int64_t now_ns);
   void SetProgress(std::uint32_t server, AgentProgress progress);
   // `stopped`: "(pid 7, eidolon-guard) is stopped (state T)"; empty while the guardian runs.
@@ -144,6 +148,7 @@ class Run {
   struct Agent {
     bool connected = false;
     std::optional<Exit> exit;  // Of one whose stream was still open then.
+    std::string memory_kill;   // As a sentence; empty: none.
     bool gone = false;         // Has exited, and nothing more is to come from it.
     std::optional<std::int64_t> disconnected_ns;
     std::optional<AgentOutcome> outcome;
@@ -156,6 +161,7 @@ class Run {
     int weight = 0;  // The smaller, the closer to the cause.
     std::string reason;
     std::string message;
+    bool is_of_host = false;  // OutOfMemory of the host, not of a GPU.
   };
 
   void AddFailure(Failure failure, std::int64_t now_ns);

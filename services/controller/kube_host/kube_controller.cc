@@ -439,7 +439,10 @@ void KubeController::StepRun(const json& object, const std::vector<reconcile::Ag
     const auto found = runs.Find(UidOf(object));
     if (found == nullptr || !found->run) return;
     KubeRun& run = *found;
-    for (const reconcile::AgentExit& exit : exits) run.run->Exited(exit.server, exit.how, now_ns);
+    for (const reconcile::AgentExit& exit : exits) {
+      if (!exit.memory_kill.empty()) run.run->NoteMemoryKill(exit.server, exit.memory_kill);
+      run.run->Exited(exit.server, exit.how, now_ns);
+    }
     order = run.run->Step(now_ns);
     why = run.run->stop_reason();
     for (const auto& [server, link] : run.links) links.push_back(link);

@@ -12,6 +12,7 @@
 #include "services/controller/kube_host/kube_api.h"
 #include "services/controller/kube_host/kube_authorizer.h"
 #include "services/controller/kube_host/kube_controller.h"
+#include "services/controller/kube_host/pod_flags.h"
 #include "services/controller/kube_host/probe.h"
 #include "services/controller/kube_host/token_key.h"
 #include "services/controller/outputs/output_store.h"
@@ -36,7 +37,7 @@ struct Flags {
   std::string rest = "0.0.0.0:8080";
   std::string timing;
   std::string pod_name = "eidolon-operator", pod_ip, name_space = "default";
-  std::string memory_per_rank = "2Gi";
+  controller::kube_host::PodFlags pods;
   std::string pass_secret;
   std::string deployment;
   std::string peers;
@@ -171,8 +172,19 @@ void AddOptions(CLI::App* app, Flags* flags) {
   app->add_option("--image-pull-secret", settings.pull_secrets);
   app->add_option("--cpu-millis-per-rank", settings.cpu_millis_per_rank, "requested by pods")
       ->capture_default_str();
-  app->add_option("--memory-per-rank", flags->memory_per_rank, "requested by pods")
+  app->add_option("--memory-per-rank", flags->pods.memory_per_rank, "requested by pods")
       ->capture_default_str();
+  app->add_option("--cpu-limit-millis-per-rank", settings.cpu_limit_millis_per_rank,
+                  "limit of pods; 0: none")
+      ->capture_default_str();
+  app->add_option("--memory-limit-per-rank", flags->pods.memory_limit_per_rank,
+                  "limit of pods whose jobs name none; 0: none")
+      ->capture_default_str();
+  app->add_option("--network-pod", flags->pods.network_pod,
+                  "JSON: resources, nodeSelector, tolerations, affinity and priorityClassName of "
+                  "network services");
+  app->add_option("--injection-resources", flags->pods.injection_resources,
+                  "JSON: resources of the init container that copies shim and agent");
   app->add_flag("--forbid-pod-templates{false}", settings.pod_templates_allowed,
                 "ignore spec.podTemplate of jobs");
   app->add_option(
@@ -223,13 +235,10 @@ int main(int argc, char** argv) {
   AddOptions(&app, &flags);
   CLI11_PARSE(app, argc, argv);
   eidolon::process::RenounceNewPrivileges();
-  const auto bytes = eidolon::controller::job::ParseBytes(flags.memory_per_rank);
-  if (!bytes) {
-    return Fail({eidolon::base::ErrorCode::kInvalidArgument,
-                 "--memory-per-rank is not an amount of memory such as 2Gi"});
-  }
   auto& settings = flags.options.settings;
-  settings.memory_bytes_per_rank = *bytes;
+  if (const auto read = controller::kube_host::ReadPodFlags(flags.pods, &settings); !read) {
+    return Fail(read.error());
+  }
   const auto outputs_bytes = eidolon::controller::job::ParseBytes(flags.outputs_size);
   if (!outputs_bytes) {
     return Fail({eidolon::base::ErrorCode::kInvalidArgument,

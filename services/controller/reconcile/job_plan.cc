@@ -414,9 +414,9 @@ class JobReconciler {
       if (!std::ranges::binary_search(agent_servers_, pod.server)) continue;
       present[pod.server] = true;
       if (pod.ended) {
-        plan_.exits.push_back({pod.server, *pod.ended});
+        plan_.exits.push_back({pod.server, *pod.ended, pod.memory_kill});
       } else if (IsUnreachable(pod)) {
-        plan_.exits.push_back({pod.server, "was on a node that does not answer"});
+        plan_.exits.push_back({pod.server, "was on a node that does not answer", ""});
       }
       if (!run.assembled && LoseHopeless(pod)) return;
     }
@@ -425,7 +425,7 @@ class JobReconciler {
         seen_.placed ? HasEnded(*seen_.placed) || IsBeingDeleted(*seen_.placed) : run.seen;
     for (const std::uint32_t server : agent_servers_) {
       if (!no_more || present[server]) continue;
-      plan_.exits.push_back({server, "lost its pod, which was deleted"});
+      plan_.exits.push_back({server, "lost its pod, which was deleted", ""});
     }
     if (run.assembled || (plan_.exits.empty() && !run.disruption)) return;
     if (run.disruption) return LoseUnstarted(*run.disruption);

@@ -1,11 +1,11 @@
 #include "services/controller/reconcile/objects.h"
 
-#include <algorithm>
-#include <cstddef>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 
 #include "services/base/text.h"
 #include "services/controller/job/metadata.h"
+#include "services/controller/reconcile/resources.h"
 
 namespace eidolon::controller::reconcile {
 namespace {
@@ -66,8 +66,10 @@ json PullSecrets(const Settings& settings, const json& pods) {
   return secrets;
 }
 
-json MemoryVolume(const char* name) {
-  return {{"name", name}, {"emptyDir", {{"medium", "Memory"}}}};
+json MemoryVolume(const char* name, std::uint64_t bytes) {
+  json volume = {{"name", name}, {"emptyDir", {{"medium", "Memory"}}}};
+  if (bytes != 0) volume["emptyDir"]["sizeLimit"] = StrCat(bytes);
+  return volume;
 }
 
 json Mount(const char* name, const std::string& path, bool read_only) {
@@ -76,7 +78,7 @@ json Mount(const char* name, const std::string& path, bool read_only) {
   return mount;
 }
 
-json Volumes(const job::JobSpec& spec, const json& pods) {
+json Volumes(const job::JobSpec& spec, const json& pods, std::uint64_t tmpfs_bytes) {
   json volumes = json::array(
       {{{"name", "eidolon-injection"}, {"emptyDir", {{"sizeLimit", "512Mi"}}}},
        {{"name", "eidolon-token"},
@@ -84,8 +86,8 @@ json Volumes(const job::JobSpec& spec, const json& pods) {
          {{"sources",
            {{{"serviceAccountToken",
               {{"audience", kTokenAudience}, {"expirationSeconds", 3600}, {"path", "token"}}}}}}}}},
-       MemoryVolume("eidolon-run"),
-       MemoryVolume("eidolon-shm")});
+       MemoryVolume("eidolon-run", tmpfs_bytes),
+       MemoryVolume("eidolon-shm", tmpfs_bytes)});
   if (!spec.code_config_map.empty()) {
     volumes.push_back({{"name", "eidolon-code"}, {"configMap", {{"name", spec.code_config_map}}}});
   } else if (!spec.code_claim.empty()) {
@@ -107,28 +109,6 @@ json Mounts(const job::JobSpec& spec, const json& pods) {
   }
   for (const json& mount : pods.value("volumeMounts", json::array())) mounts.push_back(mount);
   return mounts;
-}
-
-// Processes of the pod that has the most: one template is for all.
-std::uint64_t RanksOfAPod(const job::ResolvedJob& resolved) {
-  if (!resolved.fold.is_folded()) return resolved.ranks_per_server;
-  std::size_t most = 0;
-  for (const std::uint32_t server : resolved.AgentServers()) {
-    most = std::max(most, resolved.fold.LiveOn(server, resolved.ranks_per_server).size());
-  }
-  return most;
-}
-
-json Resources(const job::ResolvedJob& resolved, const Settings& settings) {
-  const std::uint64_t ranks = RanksOfAPod(resolved);
-  json requests = {{"cpu", StrCat(ranks * settings.cpu_millis_per_rank, "m")}};
-  const std::uint64_t limit = resolved.spec.memory_per_server_bytes;
-  if (limit == 0) {
-    requests["memory"] = StrCat(ranks * settings.memory_bytes_per_rank);
-    return {{"requests", requests}};
-  }
-  requests["memory"] = StrCat(limit);
-  return {{"requests", requests}, {"limits", {{"memory", StrCat(limit)}}}};
 }
 
 // The agent with its own loader and libraries: the user's image need not have any of them.
@@ -155,7 +135,7 @@ json InjectionContainer(const Settings& settings) {
            {folder + "/lib/ld-linux-x86-64.so.2", "--library-path", folder + "/lib",
             folder + "/eidolon-agent", "--install", "/target"}},
           {"volumeMounts", {Mount("eidolon-injection", "/target", false)}},
-          {"resources", {{"requests", {{"cpu", "10m"}, {"memory", "32Mi"}}}}},
+          {"resources", settings.injection_resources},
           {"securityContext", RestrictedNobody()}};
 }
 
@@ -174,18 +154,17 @@ json ServerContainer(const job::ResolvedJob& resolved, const json& job_spec, con
                      const Settings& settings) {
   json security = Restricted();
   security.update(pods.value("securityContext", json::object()));
-  json container = {
-      {"name", "server"},
-      {"image", resolved.spec.image},
-      {"imagePullPolicy", pods.value("imagePullPolicy", settings.pull_policy)},
-      {"terminationMessagePolicy", "FallbackToLogsOnError"},
-      {"command", AgentCommand()},
-      {"args", json::array()},
-      {"env", Environment(job_spec, settings)},
-      {"ports", {{{"name", "metrics"}, {"containerPort", kAgentMetricsPort}}}},
-      {"volumeMounts", Mounts(resolved.spec, pods)},
-      {"resources", pods.contains("resources") ? pods["resources"] : Resources(resolved, settings)},
-      {"securityContext", security}};
+  json container = {{"name", "server"},
+                    {"image", resolved.spec.image},
+                    {"imagePullPolicy", pods.value("imagePullPolicy", settings.pull_policy)},
+                    {"terminationMessagePolicy", "FallbackToLogsOnError"},
+                    {"command", AgentCommand()},
+                    {"args", json::array()},
+                    {"env", Environment(job_spec, settings)},
+                    {"ports", {{{"name", "metrics"}, {"containerPort", kAgentMetricsPort}}}},
+                    {"volumeMounts", Mounts(resolved.spec, pods)},
+                    {"resources", ServerResources(resolved, pods, settings)},
+                    {"securityContext", security}};
   if (job_spec.contains("envFrom")) container["envFrom"] = job_spec["envFrom"];
   return container;
 }
@@ -201,7 +180,7 @@ json PodSpec(const std::string& name, const job::ResolvedJob& resolved, const js
                // The kubelet's SIGKILL is the last of the orders.
                {"terminationGracePeriodSeconds", job::kTerminateGraceSeconds},
                {"securityContext", security},
-               {"volumes", Volumes(resolved.spec, pods)},
+               {"volumes", Volumes(resolved.spec, pods, TmpfsBytes(resolved, pods, settings))},
                {"initContainers", {InjectionContainer(settings)}},
                {"containers", {ServerContainer(resolved, job_spec, pods, settings)}}};
   for (const char* field : {"nodeSelector", "tolerations", "affinity", "priorityClassName",
@@ -308,7 +287,7 @@ std::vector<json> NetworkObjects(const json& owner, const Settings& settings) {
                      {{{"name", "grpc"}, {"containerPort", kNetworkPort}},
                       {{"name", "metrics"}, {"containerPort", kNetworkMetricsPort}}}},
                     {"readinessProbe", probe},
-                    {"resources", {{"requests", {{"cpu", "50m"}, {"memory", "64Mi"}}}}},
+                    {"resources", settings.network_resources},
                     {"securityContext", RestrictedNobody()}};
   if (!settings.token_key.empty()) {
     container["args"].push_back("--pass-key");
@@ -319,6 +298,7 @@ std::vector<json> NetworkObjects(const json& owner, const Settings& settings) {
               {"securityContext",
                {{"runAsNonRoot", true}, {"seccompProfile", {{"type", "RuntimeDefault"}}}}},
               {"containers", {container}}};
+  pod.update(settings.network_placement);
   json secrets = PullSecrets(settings, json::object());
   if (!secrets.empty()) pod["imagePullSecrets"] = std::move(secrets);
   const json deployment = {{"apiVersion", "apps/v1"},

@@ -39,6 +39,20 @@ struct Settings {
   std::string policy_namespace;
   std::uint64_t cpu_millis_per_rank = 500;
   std::uint64_t memory_bytes_per_rank = std::uint64_t{2} << 30;
+  // At most, of pods whose job says nothing else; 0: no limit.
+  std::uint64_t cpu_limit_millis_per_rank = 0;
+  std::uint64_t memory_limit_bytes_per_rank = std::uint64_t{32} << 30;
+  // As in a container.
+  nlohmann::json injection_resources = {
+      {"requests", {{"cpu", "10m"}, {"memory", "32Mi"}}},
+      {"limits", {{"cpu", "1"}, {"memory", "256Mi"}}},
+  };
+  nlohmann::json network_resources = {
+      {"requests", {{"cpu", "50m"}, {"memory", "64Mi"}}},
+      {"limits", {{"cpu", "4"}, {"memory", "4Gi"}}},
+  };
+  // Fields of the network services' pods that say where they run, such as nodeSelector.
+  nlohmann::json network_placement = nlohmann::json::object();
   bool pod_templates_allowed = true;
 };
 
@@ -96,6 +110,7 @@ struct Deletion {
 struct AgentExit {
   std::uint32_t server = 0;
   std::string how;
+  std::string memory_kill;  // As in PodState.
 };
 
 struct Transition {

@@ -7,6 +7,7 @@
 
 #include "services/base/text.h"
 #include "services/controller/job/condition.h"
+#include "services/controller/reconcile/memory_kill.h"
 
 namespace eidolon::controller::reconcile {
 namespace {
@@ -194,6 +195,7 @@ PodState InspectPod(const json& pod) {
     state.waiting_reason = condition.value("reason", "");
     state.waiting_message = condition.value("message", "");
   }
+  state.memory_kill = DescribeMemoryKill(pod);
   const std::string phase = status.value("phase", "");
   state.disruption = FindDisruption(status, phase);
   if (phase == "Failed" && status.contains("reason")) {

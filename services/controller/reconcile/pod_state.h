@@ -24,6 +24,8 @@ struct PodState {
   std::string name, ip;
   // Set when the pod has ended, as a half sentence: "was killed by signal 9 (OOMKilled)".
   std::optional<std::string> ended;
+  // Set when the kernel ended it for lack of memory, as a sentence with the limit; else empty.
+  std::string memory_kill;
   // Why it does not run yet; empty when it does, or nothing is known.
   std::string waiting_reason, waiting_message;
   std::optional<Disruption> disruption;

@@ -92,7 +92,8 @@ json ToJson(const Plan& plan) {
   }
   for (const Transition& event : plan.events) out["events"].push_back(event.reason);
   for (const AgentExit& exit : plan.exits) {
-    out["exits"].push_back({{"server", exit.server}, {"how", exit.how}});
+    out["exits"].push_back(
+        {{"server", exit.server}, {"how", exit.how}, {"memoryKill", exit.memory_kill}});
   }
   if (plan.run == RunStep::kStart) out["run"] = "start";
   if (plan.run == RunStep::kDrop) out["run"] = "drop";
