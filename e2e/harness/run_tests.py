@@ -106,7 +106,7 @@ def parts(python):
             "page", ["e2e/page/run", "--build", str(release), "--python", python], needs=("build-release",), minutes=10
         ),
         Part("compatibility", ["e2e/compat", "--short"], needs=("build-release",), minutes=25),
-        Part("torture", ["e2e/torture", "--seed", "16", "--minutes", "2"], needs=("build-release",), minutes=15),
+        Part("torture", ["e2e/torture", "--seed", "commit", "--minutes", "2"], needs=("build-release",), minutes=15),
         # The short form; on a machine that has none of its programs it compiles Kubernetes first.
         Part("kube", ["e2e/kube/run", "--in-ci"], needs=("build-release",), minutes=75, beside=True),
         *sanitized("asan", "unit_tests", "fuzzers", without=figures),

@@ -23,6 +23,7 @@ class Server:
         self.data = pathlib.Path(data or tempfile.mkdtemp(prefix="eidolon-"))
         self.store = pathlib.Path(store or self.data)
         self.arguments, self.process, self.address = list(arguments), None, None
+        self.before_exec = None  # Called in the new process.
         self.log_path = self.data / "up.log"
 
     def __enter__(self):
@@ -54,6 +55,7 @@ class Server:
             stdout=self.log,
             stderr=self.log,
             env=environment,
+            preexec_fn=self.before_exec,
         )
         deadline = time.monotonic() + 30
         while not (address_file.exists() and address_file.read_text().strip()):

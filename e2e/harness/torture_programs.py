@@ -6,6 +6,7 @@ Each kind is a function of the ranks, named in KINDS. MARK is an argument that e
 that whoever is left over can be found by its command line.
 """
 
+import contextlib
 import ctypes
 import glob
 import os
@@ -15,6 +16,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "kube/jobs"))
@@ -165,6 +167,43 @@ def talks(rank):
     rank.steps(40)
 
 
+def floods(rank):
+    """Prints 100 MiB a rank: long lines and one without an end to standard output, short ones to standard error."""
+    rank.steps(20)
+    if rank.rank == 0:
+        os.write(1, b"the flood begins\n")
+        for size in [8 << 20] * 10 + [20 << 20]:
+            print_all(1, b"x" * size + b"\n")
+        os.write(1, b"the flood ends\n")
+    else:
+        for _ in range(1600):
+            print_all(2, (b"y" * 127 + b"\n") * 512)
+    rank.steps(40)
+
+
+def print_all(descriptor, text):
+    text = memoryview(text)
+    while text:
+        text = text[os.write(descriptor, text) :]
+
+
+def threads(rank):
+    """Starts threads until no more can be had, and lets them go."""
+    rank.steps(20)
+    threading.stack_size(64 << 10)
+    enough, started = threading.Event(), []
+    with contextlib.suppress(RuntimeError):
+        while len(started) < 4000:
+            started.append(threading.Thread(target=enough.wait))
+            started[-1].start()
+    rank.steps(5)
+    enough.set()
+    for thread in started:
+        if thread.ident:
+            thread.join()
+    rank.steps(35)
+
+
 def children(rank):
     """Leaves a crowd of children behind."""
     rank.steps(20)
@@ -216,6 +255,15 @@ KINDS = {
     "children": (children, {"golden"}),
     "sleeps": (sleeps, {"golden"}),
     "impossible": (impossible, {"golden"}),
+    "floods": (floods, {"golden"}),
+    "threads": (threads, {"golden"}),
+}
+# Submitted by faults alone: they use up what others need.
+OF_FAULTS = {"floods", "threads"}
+# Signals by which ranks of a kind may end that nobody sent.
+OWN_SIGNALS = {
+    "scribbles": {signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV},
+    "truncates": {signal.SIGBUS},
 }
 
 

@@ -1,13 +1,14 @@
-"""The world of e2e/torture: a disk that can fail, a server that can die, jobs that are watched, and what must hold.
+"""The world of e2e/torture: a server that can die, jobs that are watched, and what must hold.
 
 An invariant that is broken is a Finding; it never stops the run, so that one defect does not hide another.
 """
 
 import contextlib
-import fcntl
 import json
 import os
 import pathlib
+import random
+import re
 import signal
 import subprocess
 import sys
@@ -16,112 +17,50 @@ import time
 import urllib.error
 
 from server import Server, verdict
-from torture_programs import KINDS
+from torture_machine import Disk, Threads
+from torture_truth import END_SECONDS, STILL_SECONDS, WALL_SECONDS, Watched, falsehoods
 
-FREEZE, THAW = 0xC0045877, 0xC0045878  # FIFREEZE, FITHAW of linux/fs.h
 PROGRAM = pathlib.Path(__file__).with_name("torture_programs.py")
-STILL_SECONDS = 8
-WALL_SECONDS = 90
 # A job that waits for its turn behind others is not late.
 LONGEST_SECONDS = 240
-# Reasons that a disturbance from outside may give to any job.
-DISTURBED = {
-    "CommandFailed",
-    "RankLost",
-    "AgentLost",
-    "ServiceLost",
-    "RingDamaged",
-    "ControllerRestarted",
-    "ControllerStopped",
-    "StartFailed",
-    "DeadlineExceeded",
-    "Stuck",
-    "SessionLost",
-    "Deadlock",
-    "NoIterations",
-    "Cancelled",
-}
+# A server holds every job in every list; older ones are deleted, and stay away.
+KEPT_JOBS = 60
+ANSWER_SECONDS = 5
 
 
-class Disk:
-    """An ext4 file system of its own in a file, where root may mount one: it can be full, frozen or read-only."""
-
-    BYTES = 96 << 20
-
-    def __init__(self, folder):
-        self.folder, self.image, self.device = folder / "disk", folder / "disk.img", None
-        self.folder.mkdir()
-        if os.geteuid() != 0:
-            self.why_not = "needs root to mount a file system"
-            return
-        with open(self.image, "wb") as file:
-            file.truncate(self.BYTES)
-        done = subprocess.run(["mkfs.ext4", "-q", "-F", self.image], capture_output=True, text=True)
-        if done.returncode == 0:
-            done = subprocess.run(["mount", "-o", "loop", self.image, self.folder], capture_output=True, text=True)
-        self.why_not = done.stderr.strip()
-        self.mounted = done.returncode == 0
-        if self.mounted:
-            self.why_not = ""
-
-    def can_fail(self):
-        return not self.why_not
-
-    def fill(self):
-        with open(self.folder / "ballast", "ab") as file, contextlib.suppress(OSError):
-            while True:
-                file.write(b"\0" * 65536)
-                file.flush()
-                os.fsync(file.fileno())
-        with open(self.folder / "ballast", "ab", buffering=0) as file, contextlib.suppress(OSError):
-            while file.write(b"\0" * 512):
-                pass
-
-    def empty(self):
-        (self.folder / "ballast").unlink(missing_ok=True)
-
-    def freeze(self, on):
-        descriptor = os.open(self.folder, os.O_RDONLY)
-        try:
-            with contextlib.suppress(OSError):
-                fcntl.ioctl(descriptor, FREEZE if on else THAW, 0)
-        finally:
-            os.close(descriptor)
-
-    def remove(self):
-        if not self.can_fail():
-            return
-        self.freeze(False)
-        for _ in range(50):
-            if subprocess.run(["umount", self.folder], capture_output=True).returncode == 0:
-                return
-            time.sleep(0.2)
-        subprocess.run(["umount", "-l", self.folder], capture_output=True)
+def is_damaged(item):
+    """Whether a record is listed as one that is not what was stored."""
+    status = item.get("status", {})
+    reasons = {condition.get("reason", "") for condition in status.get("conditions", [])}
+    return status.get("phase") == "Damaged" or bool(reasons & {"Damaged", "RecordDamaged", "StoreDamaged"})
 
 
-class Watched:
-    """A job that was submitted, and what was seen of it."""
-
-    def __init__(self, name, kind, key, now):
-        self.name, self.kind, self.key, self.submitted = name, kind, key, now
-        self.accepted = False
-        self.verdict, self.prediction = None, None
-        self.disturbed = []  # Faults that met it.
+def shown_of(item):
+    """All that an end has shown: its condition and every figure. None of it may ever change."""
+    return json.dumps([verdict(item), item["status"].get("prediction")], sort_keys=True)
 
 
 class World:
-    def __init__(self, build, python, chance, keep=False):
-        self.build, self.chance = build, chance
+    def __init__(self, build, python, seed, keep=False):
+        self.build, self.seed, self.chance = build, seed, random.Random(seed)
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="torture-", dir="/tmp"))
-        os.chmod(self.folder, 0o700)
-        self.disk = Disk(self.folder)
+        # Others may come as far as the folders that the server has to close itself.
+        os.chmod(self.folder, 0o755)
+        self.disk, self.threads = Disk(self.folder), Threads(self.folder.name)
         self.data = self.disk.folder / "data"
         self.data.mkdir(mode=0o700)
         self.run_root = self.folder / "run"
         self.mark = f"mark-{self.folder.name}"
         self.server = Server(build, python, data=self.data, arguments=["--run-root", str(self.run_root), "--jobs", "3"])
+        self.server.before_exec = self.threads.enter
         self.jobs, self.findings, self.count, self.keep = {}, [], 0, keep
-        self.golden, self.deleted = {}, {}
+        self.golden, self.deleted, self.gone, self.forgotten = {}, {}, set(), []
+        self.afterwards = []  # What is looked at when all jobs have ended.
+        self.held = []  # Processes that keep up a fault until the round is over.
+
+    def begin_fault(self, number):
+        """The same fault draws the same numbers, whatever the faults before it have met."""
+        self.chance = random.Random(f"{self.seed} {number}")
 
     # --- findings -------------------------------------------------------------------
     def find(self, what, text):
@@ -130,25 +69,23 @@ class World:
 
     # --- jobs -------------------------------------------------------------------------
     def document(self, name, kind):
-        return json.dumps(
-            {
-                "apiVersion": "eidolon.dev/v1alpha1",
-                "kind": "SimulationJob",
-                "metadata": {"name": name},
-                "spec": {
-                    "cluster": {"servers": 1, "server": {"preset": "dgx-h100", "gpusPerServer": 2}},
-                    "servers": 1,
-                    "ranksPerServer": 2,
-                    "command": [sys.executable, str(PROGRAM), kind, f"{self.mark}-{name}"],
-                    "iterations": {"warmup": 1, "measure": 1000},
-                    "hostModel": {"kind": "fixed"},
-                    "limits": {"wallSeconds": WALL_SECONDS, "stillSeconds": STILL_SECONDS},
-                },
-            }
-        )
+        return {
+            "apiVersion": "eidolon.dev/v1alpha1",
+            "kind": "SimulationJob",
+            "metadata": {"name": name},
+            "spec": {
+                "cluster": {"servers": 1, "server": {"preset": "dgx-h100", "gpusPerServer": 2}},
+                "servers": 1,
+                "ranksPerServer": 2,
+                "command": [sys.executable, str(PROGRAM), kind, f"{self.mark}-{name}"],
+                "iterations": {"warmup": 1, "measure": 1000},
+                "hostModel": {"kind": "fixed"},
+                "limits": {"wallSeconds": WALL_SECONDS, "stillSeconds": STILL_SECONDS},
+            },
+        }
 
     def submit(self, kind):
-        """Submits with a key, as clients do that may ask again. Returns the job, or None when it was refused."""
+        """Submits with a key, as clients do that may ask again. Returns the job, accepted or not."""
         self.count += 1
         name = f"t{self.count}-{kind.replace('_', '-')}"
         job = self.jobs[name] = Watched(name, kind, f"key-{self.count}", time.monotonic())
@@ -160,7 +97,7 @@ class World:
             status, answer = self.server.request(
                 "POST",
                 self.server.jobs_path(),
-                self.document(job.name, job.kind),
+                json.dumps(self.document(job.name, job.kind)),
                 kind="application/json",
                 headers={"Idempotency-Key": job.key},
             )
@@ -200,62 +137,76 @@ class World:
             if name in listed:
                 self.find("doubled", f"{name} is listed twice")
             listed[name] = item
+        renamed = any(is_damaged(listed[name]) for name in set(listed) - set(self.jobs))
         for name, job in self.jobs.items():
             item = listed.get(name)
             if item is None:
+                if job.accepted and job.is_damaged and renamed:  # The damaged byte is one of its name.
+                    job.accepted = False
                 if job.accepted:
-                    self.find("lost", f"{name} was accepted and is not there any more")
+                    self.find("lost", f"{name} was accepted and is not there any more, after {job.harms}")
                     job.accepted = False
                 continue
             job.accepted = True
             self.compare(job, item)
         for name in set(listed) - set(self.jobs) - set(self.deleted):
-            self.find("doubled", f"{name} was never submitted")
+            if name in self.gone:
+                self.find("doubled", f"{name} was deleted and is there again")
+                self.gone.discard(name)
+            elif not is_damaged(listed[name]):
+                self.find("doubled", f"{name} was never submitted")
+            self.deleted[name] = None
         return True
 
     def compare(self, job, item):
-        ended = verdict(item)
-        if ended is None:
-            if job.verdict:
-                self.find("lost", f"{job.name} was {job.verdict} and has no verdict now")
-                job.verdict = None
+        if is_damaged(item):
+            if not job.is_damaged:
+                self.find("changed", f"{job.name} is listed as damaged, and nobody damaged it")
+            job.verdict = job.verdict or {"type": "Damaged", "reason": "Damaged", "message": ""}
             return
-        now = (ended["type"], ended["reason"])
-        if job.verdict and job.verdict != now:
-            self.find("lost", f"{job.name} was {job.verdict} and is {now} now: {ended['message'][:300]}")
-        if job.verdict is None:
+        if not contains(item["spec"], self.document(job.name, job.kind)["spec"]):
+            self.find("changed", f"{job.name} is not what was submitted: {str(item['spec'])[:400]}, after {job.harms}")
+        ended, shown = verdict(item), shown_of(item)
+        if job.shown and shown != job.shown:
+            self.find("changed", f"{job.name} ended as {job.shown[:300]} and is {shown[:300]} now, after {job.harms}")
+            job.verdict = job.shown = None
+        elif ended and not job.verdict:
             self.judge(job, item, ended)
-        job.verdict = now
+        if ended:
+            job.verdict, job.shown = ended, shown
 
     def judge(self, job, item, ended):
         kind, reason, message = ended["type"], ended["reason"], ended["message"]
         if not reason or (kind != "Complete" and len(message) < 12):
             self.find("unnamed", f"{job.name} ended as {kind} {reason} '{message}'")
-        if kind == "Complete":
-            self.judge_prediction(job, item)
-        expected = KINDS[job.kind][1]
-        if not job.disturbed:
-            if reason not in expected and not (kind == "Complete" and "golden" in expected):
-                self.find("wrong", f"{job.name} was left alone and ended as {kind} {reason}: {message[:400]}")
-        elif kind != "Complete" and reason not in DISTURBED | expected:
-            self.find("wrong", f"{job.name} ended as {kind} {reason} after {job.disturbed}: {message[:400]}")
-
-    def judge_prediction(self, job, item):
-        """A job that is Complete has the prediction of one that nothing disturbed."""
+        for why in falsehoods(job, item, ended):
+            self.find("false", f"{job.name} ended as {kind} {reason} after {job.harms}: {why}: {message[:400]}")
+        if kind != "Complete":
+            return
         prediction = item["status"].get("prediction", {})
         seen = (prediction.get("iterationPicoseconds"), prediction.get("iterations"))
-        if "golden" not in KINDS[job.kind][1]:
-            self.find("false", f"{job.name} is Complete, which a program that is {job.kind} cannot be")
-            return
         golden = self.golden.setdefault(job.kind, seen)
         if seen != golden:
-            self.find(
-                "false",
-                f"{job.name} is Complete with {str(seen)[:200]}, not {str(golden)[:200]}, after {job.disturbed}",
-            )
+            self.find("false", f"{job.name} predicts {str(seen)[:200]}, not {str(golden)[:200]}, after {job.harms}")
 
     def open_jobs(self):
         return [job for job in self.jobs.values() if job.accepted and not job.verdict]
+
+    def meet_all(self, what, *reasons):
+        for job in self.jobs.values():
+            if not job.verdict:
+                job.meet(what, *reasons)
+
+    @contextlib.contextmanager
+    def meeting_all(self, what, *reasons):
+        """A fault that lasts: it meets those that are there, and those that come in meanwhile."""
+        self.meet_all(what, *reasons)
+        before = set(self.jobs)
+        try:
+            yield
+        finally:
+            for name in set(self.jobs) - before:
+                self.jobs[name].meet(what, *reasons)
 
     def drain(self):
         """Waits until every accepted job has its verdict, each within its limit."""
@@ -270,7 +221,7 @@ class World:
                     self.find(
                         "hung",
                         f"{job.name} has no end {time.monotonic() - job.submitted:.0f} s after it came in,"
-                        f" after {job.disturbed}",
+                        f" after {job.harms}",
                     )
                     with contextlib.suppress(OSError):
                         self.server.request("DELETE", self.server.jobs_path(job.name))
@@ -278,15 +229,27 @@ class World:
                 return
             time.sleep(0.2)
 
+    def forget_old(self):
+        """Deletes all but the latest jobs that have ended."""
+        over = [job for job in self.jobs.values() if job.accepted and job.verdict]
+        for job in over[:-KEPT_JOBS]:
+            with contextlib.suppress(OSError):
+                if self.server.request("DELETE", self.server.jobs_path(job.name))[0] == 200:
+                    job.accepted = False
+                    self.gone.add(job.name)
+                    self.forgotten.append(self.jobs.pop(job.name))
+
     def expect_alive(self, when):
         """The health check answers, though others misbehave."""
         started = time.monotonic()
         with contextlib.suppress(OSError):
-            if self.server.request("GET", "/livez")[0] == 200 and time.monotonic() - started < 5:
+            if self.server.request("GET", "/livez")[0] == 200 and time.monotonic() - started < ANSWER_SECONDS:
                 return
-        self.find("hung", f"/livez did not answer well within 5 s {when} ({time.monotonic() - started:.1f} s)")
+        self.find(
+            "hung", f"/livez did not answer well within {ANSWER_SECONDS} s {when} ({time.monotonic() - started:.1f} s)"
+        )
 
-    # --- what is left -----------------------------------------------------------------
+    # --- processes --------------------------------------------------------------------
     def processes(self, mark):
         """(pid, command line) of processes that carry a mark."""
         for entry in pathlib.Path("/proc").iterdir():
@@ -298,13 +261,60 @@ class World:
                 if mark.encode() in line and state not in "ZX":
                     yield int(entry.name), line.replace(b"\0", b" ").decode(errors="replace")
 
+    def members(self):
+        """(pid, job) of processes of jobs."""
+        for pid, line in self.processes(self.mark):
+            for word in line.split():
+                job = self.jobs.get(word.removeprefix(self.mark + "-"))
+                if job and word.startswith(self.mark):
+                    yield pid, job
+
+    def below_runs(self, name):
+        """Process numbers of the agents, or of their guardians, of this world's server."""
+        for entry in pathlib.Path("/proc").iterdir():
+            if not entry.name.isdigit():
+                continue
+            with contextlib.suppress(OSError):
+                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+                if (entry / "comm").read_text().strip() != name or state in "ZX":
+                    continue
+                if str(self.run_root).encode() in (entry / "environ").read_bytes():
+                    yield int(entry.name)
+
+    def agents(self):
+        return self.below_runs("eidolon-agent")
+
+    def guardians(self):
+        return self.below_runs("eidolon-guard")
+
+    def run_of(self, pid):
+        """Name of the run folder of an agent, a guardian or a process of a job; empty when it is not known."""
+        with contextlib.suppress(OSError):
+            text = pathlib.Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace")
+            found = re.search(re.escape(str(self.run_root)) + r"/([^/:\0]+)", text)
+            return found[1] if found else ""
+        return ""
+
+    def job_of_run(self, run):
+        """The job at work in a run folder, once a process of it is there."""
+        return next((job for pid, job in self.members() if run and self.run_of(pid) == run), None)
+
+    def meet_run(self, run, what, *reasons):
+        """A fault that meets the job of a run folder; all of them while nobody can tell which one that is."""
+        job = self.job_of_run(run)
+        if job is None:
+            self.meet_all(what, *reasons)
+        else:
+            job.meet(what, *reasons)
+        return job.name if job else "a job at its start or end"
+
     def check_left_over(self):
-        """After all jobs: no process of theirs, no agent, no run folder."""
+        """After all jobs: no process of theirs, no agent, no guardian, no run folder."""
         deadline = time.monotonic() + 15
         while True:
             left = list(self.processes(self.mark))
-            if self.server.process.poll() is None:
-                left += [(pid, "eidolon-agent") for pid in self.agents()]
+            left += [(pid, "eidolon-agent") for pid in self.agents()]
+            left += [(pid, "eidolon-guard") for pid in self.guardians()]
             folders = [p.name for p in self.run_folders()]
             if not left and not folders:
                 return
@@ -321,26 +331,42 @@ class World:
 
     def run_folders(self):
         """Those of jobs; the server's own sockets stand beside them."""
-        return [p for p in self.run_root.glob("*") if not p.name.startswith("services-")]
-
-    def agents(self):
-        """Process numbers of the agents of this world's server."""
-        for entry in pathlib.Path("/proc").iterdir():
-            if not entry.name.isdigit():
-                continue
-            with contextlib.suppress(OSError):
-                if (entry / "comm").read_text().strip() != "eidolon-agent":
-                    continue
-                if str(self.run_root).encode() in (entry / "environ").read_bytes():
-                    yield int(entry.name)
+        return sorted(p for p in self.run_root.glob("*") if not p.name.startswith("services-"))
 
     # --- the server ---------------------------------------------------------------------
     def start(self):
         self.server.start()
 
+    def kill(self):
+        self.meet_all("the server killed", "ControllerRestarted")
+        self.server.kill()
+
+    def stop(self):
+        """Ends it in order, which takes no longer than the ends of its jobs may."""
+        self.meet_all("the server stopped", "ControllerStopped")
+        process = self.server.process
+        process.terminate()
+        try:
+            status = process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.find("hung", f"the server does not end within {END_SECONDS} s of SIGTERM")
+            return self.kill()
+        if status != 0:
+            self.find("aborted", f"the server that was to end in order has status {status}: {self.last_words()}")
+
+    def last_words(self):
+        """What the server has logged last."""
+        with contextlib.suppress(OSError):
+            return self.server.log_path.read_text(errors="replace")[-1200:]
+        return ""
+
     def ensure_up(self):
-        if self.server.process is None or self.server.process.poll() is not None:
-            self.server.start()
+        process = self.server.process
+        if process is None or process.poll() is None:
+            return
+        self.find("aborted", f"the server ended by itself with status {process.returncode}: {self.last_words()}")
+        self.meet_all("the server ended by itself", "ControllerRestarted")
+        self.start()
 
     def ready(self, seconds=30):
         deadline = time.monotonic() + seconds
@@ -354,17 +380,44 @@ class World:
         self.find("hung", f"/readyz does not recover within {seconds} s: {said}")
         return False
 
+    def let_go(self):
+        """Ends what keeps up a fault."""
+        while self.held:
+            self.held.pop()()
+
+    def settle(self):
+        """Heals what is broken and checks every invariant that needs quiet."""
+        self.ensure_up()
+        self.let_go()
+        self.ready()
+        self.drain()
+        self.ensure_up()
+        while self.afterwards:
+            self.afterwards.pop()()
+        self.check_left_over()
+        self.forget_old()
+
     def remove(self):
+        self.let_go()
         with contextlib.suppress(Exception):
             self.server.stop()
-        for pid, _ in self.processes(self.mark):
+        left = [pid for pid, _ in self.processes(self.mark)] + list(self.agents()) + list(self.guardians())
+        for pid in left:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
+        self.threads.remove()
         if self.keep:
             print(f"     kept: {self.folder}")
             return
         self.disk.remove()
         subprocess.run(["rm", "-rf", self.folder])
+
+
+def contains(served, wanted):
+    """Whether a document has all that was asked for; what is missing there has its default."""
+    if isinstance(wanted, dict) and isinstance(served, dict):
+        return all(contains(served.get(name), value) for name, value in wanted.items())
+    return served == wanted
 
 
 def resident_bytes(pid):

@@ -1,0 +1,109 @@
+"""Which ends of a job are true, by what its program does and what the faults did to it.
+
+Every fault that meets a job says which reasons it makes true (Harm). A reason that neither the program nor a fault of
+the job accounts for is false, and so is a message that names a signal nobody sent, a process nobody stopped, or a
+limit that was not reached.
+"""
+
+import calendar
+import re
+import signal
+import time
+
+from torture_programs import KINDS, OWN_SIGNALS
+
+STILL_SECONDS = 8
+WALL_SECONDS = 90
+# From the limit until everything is killed that does not end by itself, and what a busy machine adds.
+END_SECONDS = 45
+ROUNDING_SECONDS = 1  # Times of a status are whole seconds.
+# Of what a defect of our own looks like in messages, whatever the fault.
+ABORTS = re.compile(r"terminate called|status 134|signal (4|6|7|8|11) ")
+BY_SIGNAL = re.compile(r"\(pid (\d+)\) died: killed by signal (\d+)")
+COMMAND_BY_SIGNAL = re.compile(r"the command failed: killed by signal (\d+)")
+STOPPED = re.compile(r"\(pid (\d+), [^)]*\) is stopped")
+
+
+class Harm:
+    """A fault that met a job: its description, and the reasons that it makes true."""
+
+    def __init__(self, what, reasons):
+        self.what, self.reasons = what, set(reasons)
+
+    def __repr__(self):
+        return self.what
+
+
+class Watched:
+    """A job that was submitted, what met it, and what was seen of it."""
+
+    def __init__(self, name, kind, key, now):
+        self.name, self.kind, self.key, self.submitted = name, kind, key, now
+        self.accepted = False
+        self.verdict, self.shown = None, None  # The condition that ended it; all that was stored of its end.
+        self.harms = []
+        self.signals = set()  # (process, signal) that faults sent to its processes.
+        self.has_whole_log = True
+        self.is_damaged = False  # A fault changed its record in the store.
+
+    def meet(self, what, *reasons):
+        self.harms.append(Harm(what, reasons))
+
+    def struck(self, pid, number, what, *reasons):
+        self.signals.add((pid, int(number)))
+        self.meet(what, *reasons)
+
+    def processes_of(self, number):
+        return {pid for pid, sent in self.signals if sent == number}
+
+
+def seconds_of(item):
+    """From the start of a job to its end; None where it did not start."""
+    try:
+        begin, end = (
+            calendar.timegm(time.strptime(item["status"][name], "%Y-%m-%dT%H:%M:%SZ"))
+            for name in ("startTime", "completionTime")
+        )
+    except (KeyError, ValueError):
+        return None
+    return end - begin
+
+
+def false_words(job, message):
+    """What a message says of signals and processes that is not so."""
+    own = OWN_SIGNALS.get(job.kind, set())
+    for pid, number in BY_SIGNAL.findall(message):
+        # A launcher terminates the ranks that are left.
+        if int(number) in own | {int(signal.SIGTERM)} or (int(pid), int(number)) in job.signals:
+            continue
+        yield f"nobody sent signal {number} to process {pid}"
+    for number in COMMAND_BY_SIGNAL.findall(message):
+        if not job.processes_of(int(number)):
+            yield f"nobody sent signal {number} to a process of it"
+    if "Stuck" not in KINDS[job.kind][1]:
+        for pid in STOPPED.findall(message):
+            if int(pid) not in job.processes_of(signal.SIGSTOP):
+                yield f"nobody stopped process {pid}"
+    if ABORTS.search(message) and not own:
+        yield "a process of Eidolon aborted"
+
+
+def falsehoods(job, item, ended):
+    """What is false about the end of a job, as sentences."""
+    kind, reason, message = ended["type"], ended["reason"], ended["message"]
+    expected = KINDS[job.kind][1]
+    caused = set().union(*(harm.reasons for harm in job.harms))
+    if kind == "Complete":
+        if "golden" not in expected:
+            yield f"a program that is {job.kind} cannot be Complete"
+    elif reason not in expected | caused:
+        yield "neither the program nor a fault accounts for this reason"
+    yield from false_words(job, message)
+    seconds = seconds_of(item)
+    if seconds is None:
+        return
+    least = {"DeadlineExceeded": WALL_SECONDS, "Stuck": STILL_SECONDS}.get(reason, 0)
+    if seconds < least - ROUNDING_SECONDS:
+        yield f"it ended after {seconds} s, its limit is {least} s"
+    if seconds > WALL_SECONDS + END_SECONDS:
+        yield f"it ended {seconds} s after its start, its limit is {WALL_SECONDS} s"
