@@ -43,9 +43,11 @@ def signal_one(world, processes, number, what, *reasons):
         return NOBODY
     pid = world.chance.choice(processes)
     met = world.meet_run(world.run_of(pid), what, *reasons)
+    for job in met:
+        job.signals.add((pid, int(number)))
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, number)
-    return f"of {met}, pid {pid}"
+    return f"pid {pid} of {' or '.join(job.name for job in met)}"
 
 
 @fault
@@ -182,7 +184,7 @@ def delete_a_run_folder(world):
         folder.name, "its run folder deleted", *DEATH, "StartFailed", "AgentLost", "SessionLost", "ServiceLost"
     )
     shutil.rmtree(folder, ignore_errors=True)
-    return f"{folder.name} of {met}"
+    return f"{folder.name} of {' or '.join(job.name for job in met)}"
 
 
 @fault

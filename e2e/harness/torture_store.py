@@ -46,7 +46,9 @@ def change_byte(path, at, chance):
     with open(path, "r+b") as file:
         file.seek(at)
         old = file.read(1)
-        new = bytes([chance.choice([b for b in b"0123456789" if b != old[0]])]) if old.isdigit() else bytes([old[0] ^ 1])
+        new = (
+            bytes([chance.choice([b for b in b"0123456789" if b != old[0]])]) if old.isdigit() else bytes([old[0] ^ 1])
+        )
         file.seek(at)
         file.write(new)
     return f"{old} to {new} at {at}"
@@ -200,7 +202,9 @@ def flood_the_log(world):
         files = list((world.data / "logs").glob(f"{item['metadata']['uid']}*"))
         size = sum(file.stat().st_size for file in files)
         if size > LOG_BYTES + (4 << 20):
-            world.find("unbounded", f"{job.name} has {size >> 20} MiB of output stored, {LOG_BYTES >> 20} are its limit")
+            world.find(
+                "unbounded", f"{job.name} has {size >> 20} MiB of output stored, {LOG_BYTES >> 20} are its limit"
+            )
         status, text = world.server.request("GET", world.server.jobs_path(job.name) + "/logs")
         whole = job.has_whole_log and not job.harms and job.verdict["type"] == "Complete"
         for words in ("the flood begins", "the flood ends"):
@@ -245,7 +249,9 @@ def expect_refusal(world, words, where, **options):
 
 def printing(world):
     """A command that prints something of a job that is over."""
-    jobs = [job for job in world.jobs.values() if job.verdict and job.kind == "honest" and job.verdict["type"] == "Complete"]
+    jobs = [
+        job for job in world.jobs.values() if job.verdict and job.kind == "honest" and job.verdict["type"] == "Complete"
+    ]
     if not jobs:
         return None
     name = world.chance.choice(jobs).name

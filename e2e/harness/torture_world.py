@@ -300,13 +300,13 @@ class World:
         return next((job for pid, job in self.members() if run and self.run_of(pid) == run), None)
 
     def meet_run(self, run, what, *reasons):
-        """A fault that meets the job of a run folder; all of them while nobody can tell which one that is."""
+        """A fault that meets the job of a run folder; all that are open while nobody can tell which one that is.
+        Returns those that it may meet."""
         job = self.job_of_run(run)
-        if job is None:
-            self.meet_all(what, *reasons)
-        else:
+        met = [job] if job else [job for job in self.jobs.values() if not job.verdict]
+        for job in met:
             job.meet(what, *reasons)
-        return job.name if job else "a job at its start or end"
+        return met
 
     def check_left_over(self):
         """After all jobs: no process of theirs, no agent, no guardian, no run folder."""
