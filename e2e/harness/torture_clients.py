@@ -198,7 +198,15 @@ def hold_connections_of_another_user(world):
     process = subprocess.Popen(
         [sys.executable, "-B", STRANGERS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
-    wanted = {"user": STRANGER, "ports": ports, "paths": paths, "count": CONNECTIONS, "seed": world.chance.random()}
+    # REST limits what a client holds; a share of the connections meets that, the others what has no such limit.
+    rest = int(world.server.address.rpartition(":")[2])
+    others = [port for port in ports if port != rest] or [rest]
+    wanted = {
+        "user": STRANGER,
+        "ports": [rest] * (CONNECTIONS // 6) + (others * CONNECTIONS)[: CONNECTIONS - CONNECTIONS // 6],
+        "paths": paths,
+        "seed": world.chance.random(),
+    }
     process.stdin.write(json.dumps(wanted) + "\n")
     process.stdin.flush()
     said = json.loads(process.stdout.readline() or "{}")

@@ -79,19 +79,32 @@ def damage_one_record(world, path):
     return "", set()
 
 
-def copy_store(world, to):
-    to.mkdir(exist_ok=True)
-    for file in world.data.glob("jobs.db*"):
-        shutil.copy2(file, to)
+class Copy:
+    """The store as it was, and what was seen of jobs: put back once a finding is made, so that the run goes on."""
 
+    def __init__(self, world):
+        self.world, self.folder, self.findings = world, world.folder / "copy", len(world.findings)
+        self.folder.mkdir()
+        for file in world.data.glob("jobs.db*"):
+            shutil.copy2(file, self.folder)
+        self.seen = {name: (job, job.accepted, job.verdict, job.shown) for name, job in world.jobs.items()}
 
-def put_back(world, copy):
-    world.kill()
-    for file in world.data.glob("jobs.db*"):
-        file.unlink()
-    for file in copy.iterdir():
-        shutil.copy2(file, world.data)
-    world.start()
+    def close(self):
+        if len(self.world.findings) > self.findings:
+            self.put_back()
+        shutil.rmtree(self.folder)
+
+    def put_back(self):
+        if self.world.server.process.poll() is None:
+            self.world.kill()
+        for file in self.world.data.glob("jobs.db*"):
+            file.unlink()
+        for file in self.folder.iterdir():
+            shutil.copy2(file, self.world.data)
+        for name, (job, *seen) in self.seen.items():
+            self.world.jobs[name], job.is_damaged = job, False
+            job.accepted, job.verdict, job.shown = seen
+        self.world.start()
 
 
 def start_on_damage(world, what):
@@ -136,9 +149,9 @@ def damage_a_record(world):
     for. What is served then is what was stored, or a record that is named as damaged."""
     world.look()
     world.chance.choice((world.kill, world.stop))()
-    path, copy, findings = world.data / "jobs.db", world.folder / "copy", len(world.findings)
+    path = world.data / "jobs.db"
     write_log_into_file(path)
-    copy_store(world, copy)
+    copy = Copy(world)
     what, names = damage_one_record(world, path)
     for name in names & set(world.jobs):
         world.jobs[name].is_damaged = True
@@ -146,9 +159,7 @@ def damage_a_record(world):
     logged = start_on_damage(world, what)
     if logged is None or not world.look():
         world.find("hung", f"jobs are not listed after {what}")
-    if len(world.findings) > findings:
-        put_back(world, copy)
-    shutil.rmtree(copy)
+    copy.close()
     return f"{what} of {', '.join(sorted(names)) or 'nobody'}"
 
 
@@ -158,8 +169,7 @@ def damage_the_log_of_the_store(world):
     named."""
     world.look()
     world.kill()
-    path, copy, findings = world.data / "jobs.db-wal", world.folder / "copy", len(world.findings)
-    copy_store(world, copy)
+    path, copy = world.data / "jobs.db-wal", Copy(world)
     content = path.read_bytes() if path.exists() else b""
     page = int.from_bytes(content[8:12], "big") or 4096
     frames = 0  # Those of this log: older ones have other numbers in front.
@@ -167,6 +177,7 @@ def damage_the_log_of_the_store(world):
         frames += 1
     if not frames:
         world.start()
+        copy.close()
         return "it was empty"
     frame = world.chance.randrange(frames)
     at = LOG_HEAD + frame * (FRAME_HEAD + page) + world.chance.randrange(FRAME_HEAD + page)
@@ -176,9 +187,7 @@ def damage_the_log_of_the_store(world):
         without_lost(world)
     if logged is None or not world.look():
         world.find("hung", f"jobs are not listed after {what}")
-    if len(world.findings) > findings:
-        put_back(world, copy)
-    shutil.rmtree(copy)
+    copy.close()
     return what
 
 

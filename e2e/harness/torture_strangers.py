@@ -85,8 +85,8 @@ def main():
     become(wanted["user"])
     addresses = [("127.0.0.1", port) for port in wanted["ports"]]
     paths = ["\0" + path[1:] if path.startswith("@") else path for path in wanted["paths"]]
-    held, answered = [], set()
-    for address in [*paths, *chance.choices(addresses, k=wanted["count"])] if addresses else paths:
+    held = []
+    for address in [*paths, *addresses]:
         if one := begin(address):
             held.append((one, address))
     answered = speak(held, chance)
