@@ -13,6 +13,7 @@ class Foreign:
 
     def foreign_images(self):
         """Images older and newer than ours, one without a shell, run; root-only and musl images are told what to do."""
+        self.bring_foreign()
         for name in ("older", "newer"):
             self.apply_light(name, spin=0, image=f"e2e.local/{name}:test", **RUN_AS_ITSELF)
         self.apply_light("root-only", spin=0, **RUN_AS_ITSELF)
@@ -26,18 +27,7 @@ class Foreign:
 
     def cpu_torch(self):
         """Debian's own torch, which is built without CUDA, is told which to install. Not by default: 1 GB to fetch."""
-        call(
-            sys.executable,
-            HERE / "images.py",
-            "--build",
-            self.build,
-            "--out",
-            self.images,
-            "--base",
-            self.cache / "base/debian.tar",
-            "cpu-torch",
-            timeout=1200,
-        )
+        self.make_image_of("cpu-torch")
         call(CLUSTER / "load.sh", self.images / "cpu-torch.tar", timeout=600)
         self.apply_light(
             "without-cuda",
@@ -48,6 +38,17 @@ class Foreign:
         )
         self.refused("without-cuda", "CommandFailed", "built without CUDA: install the wheel that is built for CUDA 13")
         self.leaves_nothing("without-cuda")
+
+    def bring_foreign(self):
+        """The images, built and loaded."""
+        self.build_all()
+        self.make_image_of("foreign")
+        archives = [self.images / f"{name}.tar" for name in ("older", "newer", "musl")]
+        call(CLUSTER / "load.sh", *archives, timeout=600)
+
+    def make_image_of(self, kind):
+        base = ("--base", self.cache / "base/debian.tar")
+        call(sys.executable, HERE / "images.py", "--build", self.build, "--out", self.images, *base, kind, timeout=2400)
 
     @staticmethod
     def refused(job, reason, advice):

@@ -13,6 +13,7 @@ from cluster_commands import (
     NAMESPACE,
     ROOT,
     TEAM,
+    call,
     condition,
     descendants,
     expect,
@@ -28,7 +29,8 @@ from cluster_commands import (
     user,
     wait,
 )
-from monitoring import INTERVAL_SECONDS, Prometheus
+from monitoring import INTERVAL_SECONDS, Prometheus, make_image
+from monitoring import NAMESPACE as MONITORING
 
 AUDIENCE = "rest.eidolon.dev"
 # How long a job may take that does not hang: a machine busy with other things takes ten times as long as an idle one.
@@ -138,7 +140,9 @@ class Harder:
 
     def panels(self):
         """A real Prometheus scrapes what the chart's monitors name; every panel and rule has numbers while a job runs."""
-        prometheus = Prometheus()
+        prometheus = self.bring_prometheus()
+        # Panels and rules about sweeps have numbers while there is one.
+        kubectl("-n", TEAM, "apply", "-f", "-", text_in=json.dumps(self.held_sweep("watched-widths")))
         kubectl("-n", TEAM, "apply", "-f", "-", text_in=self.long_job("watched"))
         wait("the job runs", PATIENCE_SECONDS, lambda: condition("watched", "Running")[0] == "True")
         since = time.time()
@@ -169,7 +173,27 @@ class Harder:
         print(
             f"     {queries} queries of {len(boards)} dashboards and {rules} rules, by Prometheus over {len(targets)} pods"
         )
-        kubectl("-n", TEAM, "delete", "simjob", "watched", "--timeout=60s")
+        kubectl("-n", TEAM, "delete", "simjob/watched", "simsweep/watched-widths", "--timeout=60s")
+
+    def bring_prometheus(self):
+        """The Prometheus of the cluster, built and started where there is none."""
+        if not kubectl("get", "pod", "prometheus", "-n", MONITORING, "--ignore-not-found"):
+            self.build_all()
+            call(CLUSTER / "load.sh", make_image(self.cache, self.images), timeout=600)
+            Prometheus.start()
+        return Prometheus()
+
+    def held_sweep(self, name):
+        """A suspended sweep of two points."""
+        job = self.light_document(name, spin=0)["spec"]
+        del job["clusterRef"]
+        job["cluster"] = {"servers": 2, "server": {"preset": "dgx-h100", "gpusPerServer": 2}}
+        return {
+            "apiVersion": "eidolon.dev/v1alpha1",
+            "kind": "SimulationSweep",
+            "metadata": {"name": name},
+            "spec": {"job": job, "matrix": {"cluster.server.nics.gbps": [200, 400]}, "suspend": True},
+        }
 
     @staticmethod
     def check_query(prometheus, what, text, since):
