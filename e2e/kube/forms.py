@@ -30,12 +30,14 @@ FIXED = [
     "rest",
     "suspends",
     "sweeps",
+    "tenants",
 ]
 # Steps of the whole form that the short one samples, with the seconds that they take on two idle cores.
 SAMPLED = {
     "release": 30,
     "plugin": 40,
     "panels": 200,  # Prometheus included.
+    "tenant_metrics": 90,
     "foreign_images": 90,
     "secrets": 50,
     "key_replaced": 60,
@@ -61,9 +63,11 @@ ORDER = [
     "plugin",
     "rest",
     "panels",
+    "tenant_metrics",
     "foreign_images",
     "suspends",
     "sweeps",
+    "tenants",
     "secrets",
     "key_replaced",
     "deaths",
@@ -81,7 +85,7 @@ ORDER = [
 ]
 STEPS = [name for name in ORDER if name not in MORE_STEPS]
 # Steps that need programs and images which the fixed ones do without.
-NEED_ALL_PROGRAMS = {"panels", "foreign_images"}
+NEED_ALL_PROGRAMS = {"panels", "tenant_metrics", "foreign_images"}
 
 
 def groups():

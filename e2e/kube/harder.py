@@ -43,12 +43,12 @@ SETTLE_SECONDS = 240
 class Rest:
     """A user of the REST interface: a service account with a role in one namespace."""
 
-    def __init__(self, user):
+    def __init__(self, user, namespace=TEAM):
         self.address = (
             kubectl("-n", NAMESPACE, "get", "service", "eidolon-controller", "-o", "jsonpath={.spec.clusterIP}").strip()
             + ":8080"
         )
-        self.token = kubectl("-n", TEAM, "create", "token", user, "--audience", AUDIENCE).strip()
+        self.token = kubectl("-n", namespace, "create", "token", user, "--audience", AUDIENCE).strip()
 
     def url(self, path):
         return f"http://{self.address}{path}"

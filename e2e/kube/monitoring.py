@@ -18,6 +18,8 @@ NAMESPACE = "monitoring"
 GROUP = "monitoring.coreos.com"
 IMAGE = "e2e.local/prometheus:3"
 KINDS = {"PodMonitor": "podmonitors", "PrometheusRule": "prometheusrules"}
+# Of a scrape; with the same meaning in Prometheus.
+LIMITS = ("sampleLimit", "labelLimit", "labelNameLengthLimit", "labelValueLengthLimit", "bodySizeLimit")
 INTERVAL_SECONDS = 2  # Of the chart's PodMonitors here; 15 by default.
 
 
@@ -58,29 +60,43 @@ def only(fields, known, what):
     expect(set(fields) <= set(known), f"{what}: the test knows nothing of {set(fields) - set(known)}")
 
 
+def selection(selector, name):
+    """Rules that keep the pods of a label selector."""
+    only(selector, ("matchLabels", "matchExpressions"), name)
+    wanted = [(key, [value]) for key, value in sorted(selector["matchLabels"].items())]
+    for expression in selector.get("matchExpressions", []):
+        expect(expression["operator"] == "In", f"{name}: {expression}")
+        wanted.append((expression["key"], expression["values"]))
+    return [
+        {
+            "source_labels": [
+                f"__meta_kubernetes_pod_label_{label(key)}",
+                f"__meta_kubernetes_pod_labelpresent_{label(key)}",
+            ],
+            "regex": f"({'|'.join(map(re.escape, values))});true",
+            "action": "keep",
+        }
+        for key, values in wanted
+    ]
+
+
+def snake(fields):
+    """Fields of a monitor as Prometheus' configuration names them."""
+    return {re.sub(r"[A-Z]", lambda capital: f"_{capital[0].lower()}", name): value for name, value in fields.items()}
+
+
 def scrape_configuration(monitor):
     """Jobs of Prometheus that a PodMonitor stands for."""
     metadata, spec = monitor["metadata"], monitor["spec"]
     name = f"{metadata['namespace']}/{metadata['name']}"
-    only(spec, ("namespaceSelector", "selector", "podTargetLabels", "podMetricsEndpoints"), name)
-    only(spec["selector"], ("matchLabels",), name)
+    only(spec, ("namespaceSelector", "selector", "podTargetLabels", "podMetricsEndpoints", *LIMITS), name)
     everywhere = spec.get("namespaceSelector", {})
     expect(everywhere in ({}, {"any": True}), f"{name}: namespaces {everywhere}")
     jobs = []
     for number, endpoint in enumerate(spec["podMetricsEndpoints"]):
-        only(endpoint, ("port", "interval", "honorLabels"), name)
+        only(endpoint, ("port", "interval", "honorLabels", "metricRelabelings"), name)
         rules = [{"source_labels": ["__meta_kubernetes_pod_phase"], "regex": "(Failed|Succeeded)", "action": "drop"}]
-        for key, value in sorted(spec["selector"]["matchLabels"].items()):
-            rules.append(
-                {
-                    "source_labels": [
-                        f"__meta_kubernetes_pod_label_{label(key)}",
-                        f"__meta_kubernetes_pod_labelpresent_{label(key)}",
-                    ],
-                    "regex": f"({re.escape(value)});true",
-                    "action": "keep",
-                }
-            )
+        rules += selection(spec["selector"], name)
         rules.append(
             {
                 "source_labels": ["__meta_kubernetes_pod_container_port_name"],
@@ -116,6 +132,8 @@ def scrape_configuration(monitor):
                 "honor_labels": endpoint.get("honorLabels", False),
                 "kubernetes_sd_configs": [discovery],
                 "relabel_configs": rules,
+                "metric_relabel_configs": [snake(rule) for rule in endpoint.get("metricRelabelings", [])],
+                **snake({limit: spec[limit] for limit in LIMITS if limit in spec}),
             }
         )
     return jobs
