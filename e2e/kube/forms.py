@@ -54,7 +54,7 @@ SAMPLED = {
 }
 GROUPS = 4
 # Only when named.
-MORE_STEPS = ["cpu_torch", "torture"]
+MORE_STEPS = ["cpu_torch", "torture", "hostile"]
 ORDER = [
     *FIRST,
     *FIXED[:8],

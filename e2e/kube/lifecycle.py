@@ -5,7 +5,7 @@ import pathlib
 import shutil
 import tempfile
 
-from cluster_commands import NAMESPACE, ROOT, TEAM, expect, get, kube, kubectl, wait
+from cluster_commands import NAMESPACE, ROOT, TEAM, condition, expect, get, kube, kubectl, wait
 from harder import SETTLE_SECONDS
 from monitoring import INTERVAL_SECONDS, Prometheus
 
@@ -118,31 +118,48 @@ class Lifecycle:
         }
 
     def uninstalls(self):
-        """helm uninstall leaves what is marked keep, which the next install takes up; else nothing."""
+        """helm uninstall ends what is at work and leaves what is marked keep, which a release of another name takes up."""
         helm("upgrade", crds_keep="true")
-        kubectl(
-            "-n",
-            TEAM,
-            "apply",
-            "-f",
-            "-",
-            text_in=json.dumps({**self.short_job("kept"), "spec": {**self.short_job("kept")["spec"], "suspend": True}}),
-        )
+        kubectl("-n", TEAM, "delete", "simjob", "--all", f"--timeout={SETTLE_SECONDS}s", timeout=300)
+        held = self.short_job("kept")
+        held["spec"]["suspend"] = True
+        kubectl("-n", TEAM, "apply", "-f", "-", text_in=json.dumps(held))
+        self.start_training("at-work", iterations={"warmup": 3, "measure": 60})
         self.uninstall()
         definitions = self.definitions()
         expect(len(definitions) == 3, f"kept definitions: {definitions}")
-        helm("install")
+        self.nothing_is_at_work()
+        self.install_renamed()
         wait(
             "the kept job is looked after",
             SETTLE_SECONDS,
             lambda: get("simjob", "kept").get("status", {}).get("phase") == "Pending",
         )
-        kubectl("-n", TEAM, "delete", "simjob", "kept", "--timeout=60s")
+        self.over_well("at-work", attempt=2)
+        kubectl("-n", TEAM, "delete", "simjob", "--all", "--timeout=60s")
         kubectl("-n", TEAM, "delete", "simulatedcluster", "--all", "--timeout=60s")
-        self.uninstall()
+        self.uninstall("renamed")
         expect(not self.definitions(), f"left: {self.definitions()}")
         wait("nothing of the team's is left", SETTLE_SECONDS, lambda: left_in(TEAM) <= self.of_the_team())
         Prometheus.stop()
+
+    @staticmethod
+    def nothing_is_at_work():
+        """No pod and no network service is left; the job that ran says that it waits, and for what."""
+        kinds = "pods,jobs,deployments,services"
+        wait("nothing is at work", SETTLE_SECONDS, lambda: not kubectl("-n", TEAM, "get", kinds, "-o", "name").strip())
+        expect(get("simjob", "at-work")["status"]["phase"] == "Pending", f"{get('simjob', 'at-work')['status']}")
+        for kind in ("Scheduled", "Running"):
+            said = condition("at-work", kind)
+            expect(said[:2] == ("False", "ControllerStopped") and "begins the job again" in said[2], f"{kind}: {said}")
+
+    @staticmethod
+    def install_renamed():
+        """The definitions belong to the former release: another one is told so, unless it takes them over."""
+        words = ["helm", "install", "renamed", "helm/eidolon", "-n", NAMESPACE]
+        refused = kube(*words[:3], ROOT / words[3], *words[4:], "--dry-run=server", check=False)
+        expect(not refused.strip(), f"another release is not refused: {refused[:500]}")
+        helm("install", words=[*words, "--take-ownership"])
 
     @staticmethod
     def of_the_team():
@@ -152,8 +169,8 @@ class Lifecycle:
         return {"configmap/train-code", *of_users}
 
     @staticmethod
-    def uninstall():
-        kube("helm", "uninstall", "eidolon", "-n", NAMESPACE, "--wait", "--timeout", f"{SETTLE_SECONDS}s")
+    def uninstall(release="eidolon"):
+        kube("helm", "uninstall", release, "-n", NAMESPACE, "--wait", "--timeout", f"{SETTLE_SECONDS}s")
         left = kubectl("get", "clusterrole,clusterrolebinding", "-o", "name")
         expect("eidolon" not in left, left)
         # Kubernetes collects what belonged to something that is gone.

@@ -7,6 +7,7 @@ what it achieved; none when it was held off.
 
 import contextlib
 import json
+import re
 import secrets
 import subprocess
 import time
@@ -32,6 +33,7 @@ OVER = ("Complete", "Failed", "Interrupted")
 POLICY = "bob-names-a-cost-centre"
 WORDS = "jobs of bob need the label cost-centre"
 INDEX = "batch.kubernetes.io/job-completion-index"
+
 
 class Tenant:
     """A user who has a role in one namespace, and a token."""
@@ -100,20 +102,22 @@ class Tenants(Reach):
     def tenants(self):
         """Two tenants attack each other, the cluster's own namespaces and the operator: every attack is held off."""
         with self.two_tenants():
-            attacks = [
-                self.attack_foreign_agent,
-                self.attack_service_taken_over,
-                self.attack_network_taken_over,
-                self.attack_rest_passes_policies,
-                self.attack_pod_fields,
-                self.attack_pod_fields_of_sweeps,
-                self.attack_pod_fields_over_rest,
-                self.attack_system_namespaces,
-                self.attack_operator_reach,
-            ]
-            achieved = [found for attack in attacks for found in self.play(attack)]
+            achieved = [found for attack in self.attacks() for found in self.play(attack)]
             self.check_rights_are_kept()
         expect(not achieved, f"{len(achieved)} attacks succeeded:\n" + "\n".join(achieved))
+
+    def attacks(self):
+        return [
+            self.attack_foreign_agent,
+            self.attack_service_taken_over,
+            self.attack_network_taken_over,
+            self.attack_rest_passes_policies,
+            self.attack_pod_fields,
+            self.attack_pod_fields_of_sweeps,
+            self.attack_pod_fields_over_rest,
+            self.attack_system_namespaces,
+            self.attack_operator_reach,
+        ]
 
     @staticmethod
     def play(attack, *arguments):
@@ -148,10 +152,30 @@ class Tenants(Reach):
     @staticmethod
     def remove_namespace(name):
         """Objects of an attacker have finalizers that nobody else removes."""
-        held = kubectl("-n", name, "get", "jobs.batch", "-o", "name", check=False).split()
-        for job in held:
-            kubectl("-n", name, "patch", job, "--type=merge", "-p", '{"metadata": {"finalizers": null}}', check=False)
+        Tenants.let_go(name)
         kubectl("delete", "namespace", name, "--ignore-not-found", f"--timeout={SETTLE_SECONDS}s", timeout=300)
+
+    @staticmethod
+    def let_go(namespace):
+        for job in kubectl("-n", namespace, "get", "jobs.batch", "-o", "name", check=False).split():
+            change = '{"metadata": {"finalizers": null}}'
+            if "forged" in job:
+                kubectl("-n", namespace, "patch", job, "--type=merge", "-p", change, check=False)
+
+    def remove_traces(self):
+        """What attacks have made, so that they can be played again; other jobs of blue stay."""
+        self.let_go(RED)
+        for kind in ("validatingadmissionpolicybinding", "validatingadmissionpolicy"):
+            kubectl("delete", kind, POLICY, "--ignore-not-found", check=False)
+        kinds = "simjob,simsweep,jobs.batch,pods,deployments,services"
+        for namespace, kept in ((BLUE, r"job-|h100|network"), (RED, r"h100|network")):
+            names = kubectl("-n", namespace, "get", kinds, "-o", "name", check=False).split()
+            made = [name for name in names if not re.match(kept, name.partition("/")[2])]
+            if made:
+                kubectl(
+                    "-n", namespace, "delete", *made, "--ignore-not-found", "--timeout=60s", check=False, timeout=120
+                )
+        kubectl("-n", BLUE, "delete", "simcluster", "db", "--ignore-not-found", check=False)
 
     def one_server(self, name, **changes):
         """A job of one rank that is over in seconds."""
@@ -305,24 +329,30 @@ class Tenants(Reach):
     # --- REST in the controller's name -----------------------------------------------
     def attack_rest_passes_policies(self):
         """What an admission policy refuses a user by kubectl, it refuses over REST."""
-        self.refuse_bob()
-        rest = self.bob.rest()
-        jobs = f"/api/v1/namespaces/{BLUE}/simulationjobs"
-        held = self.one_server("without-label", suspend=True)
-        found = []
+        try:
+            self.refuse_bob()
+            return list(self.rest_writes())
+        finally:
+            for kind in ("validatingadmissionpolicybinding", "validatingadmissionpolicy"):
+                kubectl("delete", kind, POLICY, "--ignore-not-found")
+
+    def rest_writes(self):
+        """What is wrong about jobs of bob over REST, one without and one with the label that the policy asks for."""
+        rest, jobs = self.bob.rest(), f"/api/v1/namespaces/{BLUE}/simulationjobs"
+        held = self.plain("without-label")
         status, _, text = rest.call("POST", jobs, json.dumps(held))
         if status == 201:
-            found.append("a job that the policy refuses bob by kubectl is created over REST")
+            yield "a job that the policy refuses bob by kubectl is created over REST"
         elif WORDS not in text:
-            found.append(f"the refusal does not quote the policy: {status} {text[:300]}")
+            yield f"the refusal does not quote the policy: {status} {text[:300]}"
         held["metadata"] = {"name": "with-label", "labels": {"cost-centre": "7"}}
         status, _, text = rest.call("POST", jobs, json.dumps(held))
         if status != 201:
-            return [*found, f"a job that the policy admits is refused over REST: {status} {text[:300]}"]
+            yield f"a job that the policy admits is refused over REST: {status} {text[:300]}"
+            return
         notes = get("simjob", "with-label", BLUE)["metadata"].get("annotations", {})
         if notes.get("eidolon.dev/created-by") != self.bob.username:
-            found.append(f"nothing records who created a job over REST: annotations {notes}")
-        return found
+            yield f"nothing records who created a job over REST: annotations {notes}"
 
     def refuse_bob(self):
         """An admission policy about bob's jobs, which holds some seconds after it was made."""

@@ -1,4 +1,8 @@
-"""Step torture of e2e/kube/run: many jobs over two nodes while pods, processes, services and a kubelet die at random."""
+"""Steps of e2e/kube/run in which many jobs run over two nodes while pods, processes, services and a kubelet die at random.
+
+torture has one tenant; in hostile, which `e2e/torture --kubernetes` runs, another one plays the attacks of the step tenants
+meanwhile. Both end by counting what is lost, doubled, hung, unnamed, different or left over.
+"""
 
 import collections
 import json
@@ -6,6 +10,7 @@ import os
 import random
 import signal
 import subprocess
+import threading
 import time
 
 from cluster_commands import (
@@ -34,40 +39,78 @@ NAMED = {"AgentLost", "RankLost", "CommandFailed", "BackoffLimitExceeded", "Cont
 
 
 class Torture:
-    """Mixed into Run; needs what Harder and Nodes have."""
+    """Mixed into Run; needs what Harder, Nodes and Tenants have."""
+
+    space = SPACE  # The namespace of the jobs.
 
     def torture(self):
         """Jobs over two nodes and random deaths: none is lost, doubled or hung, and all that complete say the same."""
         helm("upgrade", controller_maxRunningJobs=AT_ONCE)
         with self.second_node():
-            self.torment(random.Random(self.seed))
+            make_namespace(SPACE)
+            self.give_code(SPACE)
+            kubectl("-n", SPACE, "apply", "-f", CLUSTER.parent / "jobs/cluster.yaml")
+            findings = self.torment(random.Random(self.seed))
+            kubectl("delete", "namespace", SPACE, "--timeout=240s", timeout=300)
+            findings += self.left_over()
         helm("upgrade")
+        self.report(findings)
+
+    def hostile(self):
+        """Jobs over two nodes, random deaths, and a tenant who attacks meanwhile: nothing is lost, no attack succeeds."""
+        helm("upgrade", controller_maxRunningJobs=AT_ONCE)
+        with self.second_node():
+            with self.two_tenants():
+                self.space = self.bob.namespace
+                attacker = Attacker(self, random.Random(self.seed + 1))
+                attacker.start()
+                try:
+                    findings = self.torment(random.Random(self.seed))
+                finally:
+                    attacker.stop()
+                findings += attacker.findings()
+            findings += self.left_over()
+            self.space = SPACE
+        helm("upgrade")
+        self.report(findings)
 
     def torment(self, chance):
-        make_namespace(SPACE)
-        self.give_code(SPACE)
-        kubectl("-n", SPACE, "apply", "-f", CLUSTER.parent / "jobs/cluster.yaml")
+        """(what, sentence) of all that is wrong about the jobs in the end."""
         names = [f"job-{number}" for number in range(self.tortured)]
         items = [self.tortured_job(name, servers=1 + number % 2) for number, name in enumerate(names)]
         documents = {"apiVersion": "v1", "kind": "List", "items": items}
-        kubectl("-n", SPACE, "apply", "-f", "-", text_in=json.dumps(documents), timeout=300)
+        kubectl("-n", self.space, "apply", "-f", "-", text_in=json.dumps(documents), timeout=300)
         started = time.monotonic()
         deaths = self.kill_at_random(chance, started, names)
-        jobs = wait("all jobs are over", self.longest(), lambda: self.all_ended(names))
+        while not (jobs := self.all_ended(names)) and time.monotonic() - started < self.longest():
+            pass
         seconds = time.monotonic() - started
+        jobs = self.jobs_of(names)
+        findings = [*self.wrong_ends(jobs, names), *self.wrong_pods(names)]
         done = sum(deaths.values())
-        expect(done == self.deadly, f"all jobs were over after {done} of {self.deadly} deaths: {dict(deaths)}")
-        self.check_ends(jobs, names)
-        self.check_pods(names)
-        phases = collections.Counter(job["status"]["phase"] for job in jobs)
+        if done != self.deadly:
+            findings.append(("untried", f"all jobs were over after {done} of {self.deadly} deaths: {dict(deaths)}"))
+        phases = collections.Counter(job.get("status", {}).get("phase") for job in jobs)
         nodes = collections.Counter(self.placed_on())
+        attempts = collections.Counter(job.get("status", {}).get("attempt") for job in jobs)
         print(
             f"     seed {self.seed}: {len(jobs)} jobs in {seconds:.0f} s on {dict(nodes)}, {dict(phases)}, attempts"
-            f" {dict(collections.Counter(job['status']['attempt'] for job in jobs))}; deaths {dict(deaths)}"
+            f" {dict(attempts)}; deaths {dict(deaths)}",
+            flush=True,
         )
-        kubectl("delete", "namespace", SPACE, "--timeout=240s", timeout=300)
+        return findings
+
+    @staticmethod
+    def left_over():
         left = [line for line in descendants(1).values() if "light.py" in line]
-        expect(not left, f"orphans: {left}")
+        return [("left over", line) for line in left]
+
+    @staticmethod
+    def report(findings):
+        counts = collections.Counter(what for what, _ in findings)
+        words = ("lost", "doubled", "hung", "unnamed", "different", "left over", "attack", "untried")
+        print("     " + ", ".join(f"{what} {counts[what]}" for what in words), flush=True)
+        expect(not findings, "\n".join(f"{what}: {sentence}" for what, sentence in findings))
 
     def tortured_job(self, name, servers):
         """Two ranks, on one server or on two."""
@@ -98,7 +141,7 @@ class Torture:
         while due and time.monotonic() - started < self.longest():
             time.sleep(chance.uniform(0.5, 3))
             try:
-                over, running = self.counts()
+                over, running = self.counts(names)
                 if over == len(names):
                     break
                 kind = chance.choice(kinds)
@@ -113,18 +156,20 @@ class Torture:
         """Seconds in which all jobs are over, deaths and a busy machine included."""
         return 60 + 20 * self.tortured
 
-    @staticmethod
-    def counts():
+    def jobs_of(self, names):
+        """The jobs of these names; others of the namespace are an attacker's."""
+        jobs = json.loads(kubectl("get", "--raw", jobs_path(self.space), timeout=120))["items"]
+        return [job for job in jobs if job["metadata"]["name"] in set(names)]
+
+    def counts(self, names):
         """How many jobs are over, how many run."""
-        jobs = json.loads(kubectl("get", "--raw", jobs_path(SPACE), timeout=120))["items"]
-        phases = [job.get("status", {}).get("phase") for job in jobs]
+        phases = [job.get("status", {}).get("phase") for job in self.jobs_of(names)]
         return sum(phase in OVER for phase in phases), phases.count("Running")
 
-    @staticmethod
-    def running(component):
+    def running(self, component):
         """Names of the running pods of the jobs' namespace that have a label."""
         text = kubectl(
-            "-n", SPACE, "get", "pods", "-l", component, "-o", "json", "--field-selector=status.phase=Running"
+            "-n", self.space, "get", "pods", "-l", component, "-o", "json", "--field-selector=status.phase=Running"
         )
         return [pod["metadata"]["name"] for pod in json.loads(text)["items"]]
 
@@ -133,11 +178,11 @@ class Torture:
 
     def end_pod(self, chance):
         pod = self.some_server(chance)
-        return pod and kubectl("-n", SPACE, "delete", "pod", pod, "--grace-period=0", "--force", "--wait=false")
+        return pod and kubectl("-n", self.space, "delete", "pod", pod, "--grace-period=0", "--force", "--wait=false")
 
     def end_rank(self, chance):
         pod = self.some_server(chance)
-        agent = pod and first_process(pod, SPACE, "server")
+        agent = pod and first_process(pod, self.space, "server")
         ranks = [number for number, line in descendants(agent).items() if "light.py" in line] if agent else []
         if ranks:
             os.kill(max(ranks), signal.SIGKILL)
@@ -146,13 +191,13 @@ class Torture:
     def end_agent(self, chance):
         pod = self.some_server(chance)
         if pod:
-            os.kill(first_process(pod, SPACE, "server"), signal.SIGKILL)
+            os.kill(first_process(pod, self.space, "server"), signal.SIGKILL)
         return pod
 
     def end_network(self, _chance):
         pods = self.running("app.kubernetes.io/component=network")
         if pods:
-            os.kill(first_process(pods[0], SPACE, "network"), signal.SIGKILL)
+            os.kill(first_process(pods[0], self.space, "network"), signal.SIGKILL)
         return pods
 
     @staticmethod
@@ -170,46 +215,95 @@ class Torture:
         call(CLUSTER / "restart_kubelet.sh", chance.choice((1, 2)), timeout=300)
         return True
 
-    @staticmethod
-    def all_ended(names):
-        jobs = json.loads(kubectl("get", "--raw", jobs_path(SPACE), timeout=120))["items"]
+    def all_ended(self, names):
+        jobs = self.jobs_of(names)
         time.sleep(1)
         over = all(job.get("status", {}).get("phase") in OVER for job in jobs)
         return jobs if over and len(jobs) >= len(names) else None
 
     @staticmethod
-    def check_ends(jobs, names):
-        expect(sorted(job["metadata"]["name"] for job in jobs) == sorted(names), "jobs are lost or doubled")
+    def wrong_ends(jobs, names):
+        """Jobs that are lost, hang, have ended twice or for no reason that has a name, or say another thing than others."""
+        seen = collections.Counter(job["metadata"]["name"] for job in jobs)
+        yield from (("lost", name) for name in names if name not in seen)
+        yield from (("doubled", name) for name, count in seen.items() if count > 1)
         answers = collections.defaultdict(set)
         for job in jobs:
-            status, name = job["status"], job["metadata"]["name"]
+            status, name = job.get("status", {}), job["metadata"]["name"]
+            if status.get("phase") not in OVER:
+                yield "hung", f"{name}: {json.dumps(status)[:500]}"
+                continue
             ends = [entry for entry in status["conditions"] if entry["type"] in OVER and entry["status"] == "True"]
-            expect(len(ends) == 1, f"{name} has ended {len(ends)} times: {status['conditions']}")
-            if status["phase"] == "Complete":
+            if len(ends) != 1:
+                yield "doubled", f"{name} has ended {len(ends)} times: {status['conditions']}"
+            elif status["phase"] == "Complete":
                 answers[job["spec"]["servers"]].add(tuple(status["prediction"]["iterationPicoseconds"]))
-            else:
-                expect(ends[0]["reason"] in NAMED and len(ends[0]["message"]) > 20, f"{name}: {ends[0]}")
-        expect(sorted(answers) == [1, 2], f"jobs of {sorted(answers)} servers are complete")
+            elif ends[0]["reason"] not in NAMED or len(ends[0]["message"]) <= 20:
+                yield "unnamed", f"{name}: {ends[0]}"
+        if sorted(answers) != [1, 2]:
+            yield "lost", f"jobs of {sorted(answers)} servers are complete"
         for servers, found in answers.items():
-            expect(len(found) == 1, f"{len(found)} answers of jobs with {servers} servers")
-            expect(len(next(iter(found))) == 200, "iterations are lost or doubled")
+            if len(found) != 1 or len(next(iter(found))) != 200:
+                yield (
+                    "different",
+                    f"{len(found)} answers of jobs with {servers} servers, of {set(map(len, found))} iterations",
+                )
 
-    @staticmethod
-    def check_pods(names):
-        """No job has two Indexed Jobs, and none runs on when it is over."""
-        made = json.loads(kubectl("-n", SPACE, "get", "jobs.batch", "-o", "json"))["items"]
-        owners = collections.Counter(job["metadata"]["labels"]["eidolon.dev/simulation-job"] for job in made)
-        expect(set(owners) <= set(names) and set(owners.values()) <= {1}, f"twins: {owners}")
-        words = [
-            "-l",
-            "batch.kubernetes.io/job-completion-index",
-            "--field-selector=status.phase=Running",
-            "-o",
-            "name",
-        ]
-        wait("no server runs on", SETTLE_SECONDS, lambda: not kubectl("-n", SPACE, "get", "pods", *words))
+    def wrong_pods(self, names):
+        """Jobs that have two Indexed Jobs, and pods that run on when their job is over."""
+        made = json.loads(kubectl("-n", self.space, "get", "jobs.batch", "-o", "json"))["items"]
+        owners = collections.Counter(job["metadata"]["labels"].get("eidolon.dev/simulation-job") for job in made)
+        for name in names:
+            if owners[name] > 1:
+                yield "doubled", f"{owners[name]} Indexed Jobs of {name}"
+        chosen = f"batch.kubernetes.io/job-completion-index,eidolon.dev/simulation-job in ({','.join(names)})"
+        words = ["-l", chosen, "--field-selector=status.phase=Running", "-o", "name"]
+        try:
+            wait(
+                "no server runs on",
+                SETTLE_SECONDS,
+                lambda: not kubectl("-n", self.space, "get", "pods", *words).strip(),
+            )
+        except Failure:
+            yield "left over", kubectl("-n", self.space, "get", "pods", *words)
 
-    @staticmethod
-    def placed_on():
+    def placed_on(self):
         label = "batch.kubernetes.io/job-completion-index"
-        return kubectl("-n", SPACE, "get", "pods", "-l", label, "-o", "jsonpath={.items[*].spec.nodeName}").split()
+        return kubectl("-n", self.space, "get", "pods", "-l", label, "-o", "jsonpath={.items[*].spec.nodeName}").split()
+
+
+class Attacker(threading.Thread):
+    """Plays the attacks of the step tenants in random order until it is stopped; each at least once."""
+
+    def __init__(self, run, chance):
+        super().__init__(daemon=True)
+        self.run_of, self.chance = run, chance
+        self.attacks = run.attacks()
+        self.done, self.achieved = collections.Counter(), []
+        self.ended = threading.Event()
+
+    def run(self):
+        while not self.ended.is_set():
+            self.play(self.chance.choice(self.attacks))
+
+    def play(self, attack):
+        try:
+            self.achieved += [(attack.__name__, sentence) for sentence in attack()]
+            self.done[attack.__name__] += 1
+        except Exception as error:  # noqa: BLE001
+            print(f"     {attack.__name__} did not get to its end: {str(error)[:200]}", flush=True)
+        finally:
+            self.run_of.remove_traces()
+
+    def stop(self):
+        self.ended.set()
+        self.join()
+
+    def findings(self):
+        """(what, sentence) of attacks that succeeded; those that nobody got to play are played now, in quiet."""
+        for attack in self.attacks:
+            if not self.done[attack.__name__]:
+                self.play(attack)
+        print(f"     attacks {dict(self.done)}", flush=True)
+        untried = [("untried", attack.__name__) for attack in self.attacks if not self.done[attack.__name__]]
+        return [("attack", f"{name}: {sentence}") for name, sentence in self.achieved] + untried
