@@ -15,6 +15,7 @@
 #include "services/controller/kube_host/pod_flags.h"
 #include "services/controller/kube_host/probe.h"
 #include "services/controller/kube_host/token_key.h"
+#include "services/controller/kube_host/uninstall.h"
 #include "services/controller/outputs/output_store.h"
 #include "services/controller/rest/rest_server.h"
 #include "services/controller/simulators/simulator_clients.h"
@@ -226,10 +227,34 @@ int RunProbe(int argc, char** argv) {
   return 0;
 }
 
+// "eidolon-operator uninstall": what the chart's pre-delete hook runs.
+int RunUninstall(int argc, char** argv) {
+  CLI::App app("Stops the controllers of a release, and removes what they have at work");
+  controller::kube_host::UninstallOptions options;
+  app.add_option("--namespace", options.release_namespace, "of the release")->required();
+  app.add_option("--deployment", options.deployment, "of the controllers")->required();
+  app.add_option("--controllers", options.controller_pods, "label selector of their pods")
+      ->required();
+  app.add_option("--watch-namespace", options.name_space, "only this one; empty: all");
+  CLI11_PARSE(app, argc, argv);
+  auto server = kube::ApiServer::InCluster();
+  if (!server) return Fail(server.error());
+  const eidolon::base::SystemClock clock;
+  kube::Client client(std::move(*server), clock);
+  const auto done = controller::kube_host::Uninstall(options, &client, clock);
+  if (!done) return Fail(done.error());
+  Log(Level::kInfo, "uninstalled",
+      {{"jobs_that_wait", std::to_string(done->jobs)},
+       {"objects_removed", std::to_string(done->objects)}});
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc > 1 && std::string_view(argv[1]) == "probe") return RunProbe(argc - 1, argv + 1);
+  const std::string_view verb = argc > 1 ? argv[1] : "";
+  if (verb == "probe") return RunProbe(argc - 1, argv + 1);
+  if (verb == "uninstall") return RunUninstall(argc - 1, argv + 1);
   CLI::App app("Eidolon's controller on Kubernetes");
   Flags flags;
   AddOptions(&app, &flags);
