@@ -84,7 +84,7 @@ def manifests():
     files["namespace"].append(namespace)
     for document in render([]):
         if "helm.sh/hook" in document["metadata"].get("annotations", {}):
-            continue  # `helm test` is Helm's.
+            continue  # `helm test` and what goes before an uninstall are Helm's.
         document["metadata"].pop("annotations", None) if document["kind"] == "CustomResourceDefinition" else None
         files[file_of(document)].append(document)
     return {
@@ -118,7 +118,8 @@ def breaches(documents):
         name = f"{document['kind']} {document['metadata']['name']}"
         if not pod["securityContext"]["runAsNonRoot"]:
             yield f"{name} may run as root"
-        if "-controller" not in document["metadata"]["name"] and pod.get("automountServiceAccountToken") is not False:
+        asks = document["metadata"]["name"].endswith(("-controller", "-uninstall"))  # Whether it uses the API server.
+        if not asks and pod.get("automountServiceAccountToken") is not False:
             yield f"{name} mounts a token that it does not need"
         for container in pod["containers"] + pod.get("initContainers", []):
             security = container["securityContext"]
@@ -129,15 +130,30 @@ def breaches(documents):
                 and security["runAsGroup"]
             ):
                 yield f"{name} has loose security settings"
-            starts = container in pod.get("initContainers", [])
+            starts = container in pod.get("initContainers", []) or document["kind"] == "Job"
             if "requests" not in container["resources"] or not (starts or "readinessProbe" in container):
                 yield f"{name} lacks requests or a readiness probe"
+        if document["kind"] == "Job":
+            continue
         selector = document["spec"]["selector"]["matchLabels"]
         if (
             "app.kubernetes.io/version" in selector
             or not selector.items() <= document["spec"]["template"]["metadata"]["labels"].items()
         ):
             yield f"{name} selects by what changes, or not its own pods"
+
+
+def loose_monitors(documents):
+    """PodMonitors of all namespaces that take over labels, any metric, or any number of samples."""
+    for document in documents:
+        spec = document.get("spec", {})
+        if document["kind"] != "PodMonitor" or not spec.get("namespaceSelector", {}).get("any"):
+            continue
+        for endpoint in spec["podMetricsEndpoints"]:
+            kept = [rule for rule in endpoint.get("metricRelabelings", []) if rule["action"] == "keep"]
+            limits = ("sampleLimit", "labelLimit", "labelNameLengthLimit", "labelValueLengthLimit", "bodySizeLimit")
+            if endpoint["honorLabels"] or not kept or not all(spec.get(limit) for limit in limits):
+                yield document["metadata"]["name"]
 
 
 def identity(document):
@@ -177,6 +193,7 @@ def expectations(name, documents):
         "default": kinds["CustomResourceDefinition"] == 3
         and pod_makers(documents) == {""}
         and kinds["PodDisruptionBudget"] == 1
+        and kinds["ValidatingAdmissionPolicy"] == kinds["ValidatingAdmissionPolicyBinding"] == 4
         and text.count("helm.sh/resource-policy: keep") == 3,
         "namespaced": "--watch-namespace=team" in text
         and pod_makers(documents) == {"team"}
@@ -206,12 +223,13 @@ def expectations(name, documents):
         and "grafana_dashboard" in text,
         # Plain `helm template` knows no cluster, hence no API of the Prometheus operator.
         "monitored": kinds["PodMonitor"] == 2
+        and not list(loose_monitors(documents))
         and kinds["PrometheusRule"] == 1
         and text.count("https://eidolon.dev/runbooks/#") == text.count("runbook_url:") > 0,
         "documented": text.count("https://docs.team/books#") == text.count("runbook_url:") > 0,
-        "confined": pod_makers(documents) == {"team-a", "team-b"} and kinds["ValidatingAdmissionPolicy"] == 2,
+        "confined": pod_makers(documents) == {"team-a", "team-b"} and kinds["ValidatingAdmissionPolicy"] == 5,
         "kept": kinds["PodDisruptionBudget"] == 2,
-        "one": kinds["PodDisruptionBudget"] == 0 and text.count("name: regcred") == 3 and "resource-policy" not in text,
+        "one": kinds["PodDisruptionBudget"] == 0 and text.count("name: regcred") == 4 and "resource-policy" not in text,
     }
     if not truths[name]:
         yield f"the variant '{name}' is not what it is for"

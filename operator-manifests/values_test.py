@@ -63,9 +63,11 @@ NONSENSE = {
     "timing.persistence.storageClass": ["Fast SSD"],
     "timing.libraries.image": ["a b"],
     "metrics.podMonitor.interval": ["15", "fast"],
+    "metrics.podMonitor.sampleLimit": [0, 99],
     "grafana.dashboards.label": ["a b"],
     "grafana.dashboards.labelValue": ["a b"],
     "admission.moreGpuModels": [[""], [7]],
+    "admission.systemNamespaces": [["Kube"], ["a", "a"], [""], ["it's"]],
 }
 # Leaves without which nothing can be rendered; all others may be null, which means empty.
 REQUIRED_TEXTS = {
@@ -287,7 +289,11 @@ def contents():
          ["namespaceObject.metadata.labels['team'] == 'a'", "system:serviceaccount:eidolon-system:eidolon-controller"],
          []),
         ({"admission.moreGpuModels": ["Own-GPU"]}, ["'Own-GPU'", "'H100-SXM5-80GB'"], []),
-        ({"admission.gpuModels": False}, [], ["ValidatingAdmissionPolicy"]),
+        ({"admission": {"gpuModels": False, "podFields": False, "operator": False, "systemNamespaces": []}},
+         [], ["ValidatingAdmissionPolicy"]),
+        ({"admission.gpuModels": False}, ["authorizer.group('').resource('pods')", "'kube-system'"], ["H100-SXM5-80GB"]),
+        ({"uninstall.cleanUp": False}, [], ["pre-delete", "name: eidolon-uninstall"]),
+        ({"admission.systemNamespaces": ["own"]}, ["in ['own']"], ["kube-system"]),
     ]:  # fmt: skip
         chosen = EVERYTHING
         for path, value in values.items():

@@ -27,12 +27,15 @@ POD_FIELDS = {
         "env": [{"name": "TAKEN", "valueFrom": {"secretKeyRef": {"name": "of-bob", "key": "word"}}}]
     },
     "all of a Secret in variables": {"envFrom": [{"secretRef": {"name": "of-bob"}}]},
+    "a volume": {"code": {"persistentVolumeClaim": {"claimName": "of-bob"}}},
 }
 # Fields of a sweep's matrix that would set the same in its points.
 MATRICES = {
     "the template": {"podTemplate": [{"serviceAccountName": "bob"}]},
     "a field of the template": {"podTemplate.serviceAccountName": ["bob"]},
     "all variables": {"env": [POD_FIELDS["a Secret in a variable"]["env"]]},
+    "a volume": {"code": [POD_FIELDS["a volume"]["code"]]},
+    "a volume's name": {"code.persistentVolumeClaim.claimName": ["of-bob"]},
     "variables of a Secret": {"envFrom": [POD_FIELDS["all of a Secret in variables"]["envFrom"]]},
 }
 SELECTOR = {"matchLabels": {"app": "of-bob"}}
@@ -146,7 +149,7 @@ class Reach:
         if good:
             self.sim.does("delete", document["kind"].lower(), document["metadata"]["name"], "--timeout=60s")
             return [f"{what} is admitted"]
-        if "may create pods" not in said:
+        if "create pods" not in said:
             return [f"{what} is refused for another reason: {said[:300]}"]
         return []
 
@@ -161,7 +164,7 @@ class Reach:
                 if status == 201:
                     found.append(f"{kind} with {what} over REST: {status}")
                     rest.call("DELETE", f"{path}/rest-{number}")
-                elif "may create pods" not in text:
+                elif "create pods" not in text:
                     found.append(f"{kind} with {what} over REST: refused for another reason: {status} {text[:300]}")
         return found
 
