@@ -25,7 +25,7 @@ using base::StrCat;
 
 namespace {
 
-constexpr int kBacklog = 64;
+constexpr int kPageBacklog = 64;
 constexpr int kSweepMs = 500;  // Between two looks at deadlines.
 constexpr std::string_view kEndOfHead = "\r\n\r\n";
 
@@ -36,7 +36,7 @@ std::string Answer(std::string_view status, std::string_view body) {
                 body.size(), "\r\n\r\n", body);
 }
 
-int PortOf(int socket) {
+int PortOfPage(int socket) {
   sockaddr_storage storage = {};
   socklen_t size = sizeof storage;
   if (getsockname(socket, reinterpret_cast<sockaddr*>(&storage), &size) != 0) return 0;
@@ -51,7 +51,7 @@ int Listen(const addrinfo& at) {
   if (fd < 0) return -1;
   const int yes = 1;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  if (bind(fd, at.ai_addr, at.ai_addrlen) == 0 && listen(fd, kBacklog) == 0) return fd;
+  if (bind(fd, at.ai_addr, at.ai_addrlen) == 0 && listen(fd, kPageBacklog) == 0) return fd;
   const int error = errno;
   close(fd);
   errno = error;
@@ -93,7 +93,7 @@ Result<std::unique_ptr<MetricsListener>> MetricsListener::Start(const std::strin
                 StrCat("cannot listen at '", address, "': ", std::strerror(error)));
   }
   return std::unique_ptr<MetricsListener>(
-      new MetricsListener(fd, PortOf(fd), std::move(page), clock));
+      new MetricsListener(fd, PortOfPage(fd), std::move(page), clock));
 }
 
 MetricsListener::MetricsListener(int listener, int port, std::function<std::string()> page,
