@@ -2,6 +2,7 @@
 
 #include <httplib.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -21,7 +22,6 @@ constexpr std::int64_t kIdleNs = 20'000'000'000;
 constexpr std::size_t kPageSize = 500;
 constexpr int kTries = 4;
 constexpr char kAccountFolder[] = "/var/run/secrets/kubernetes.io/serviceaccount";
-constexpr char kManager[] = "fieldManager=eidolon-controller&force=true";
 
 std::string Escape(const std::string& text) {
   static constexpr char kDigits[] = "0123456789ABCDEF";
@@ -52,6 +52,27 @@ Refusal ToRefusal(int status, const std::string& body) {
   return refusal;
 }
 
+// The headers of an impersonation. A name that no header can carry is refused: without its header
+// the request would be ours.
+Answer<void> Impersonate(const Impersonation& user, httplib::Headers* headers) {
+  const auto add = [&](const char* name, const std::string& value) {
+    const bool fits = !value.empty() &&
+                      std::ranges::all_of(value, [](char c) { return c >= ' ' && c <= '~'; }) &&
+                      !value.starts_with(' ') && !value.ends_with(' ');
+    if (fits) headers->emplace(name, value);
+    return fits;
+  };
+  bool fits = add("Impersonate-User", user.user);
+  for (const std::string& group : user.groups) fits = fits && add("Impersonate-Group", group);
+  if (fits) return {};
+  return std::unexpected(
+      Refusal{.status = 403,
+              .reason = "Forbidden",
+              .message = "the name of the user, or of a group of theirs, has characters that "
+                         "cannot be passed on to the API server",
+              .details = {}});
+}
+
 Refusal NoAnswer(const std::string& url, httplib::Error error) {
   return {.status = 0,
           .reason = "NoAnswer",
@@ -66,12 +87,20 @@ struct Client::Request {
   std::string path;
   std::string body;
   std::string content_type = "application/json";
+  const Impersonation* as = nullptr;  // Null: ourselves.
 };
 
 struct Client::Reply {
   int status = 0;
   std::string body;
 };
+
+// The API server refuses a body above 3 MiB by itself; what etcd and gRPC refuse comes with status
+// 500 and their words.
+bool Refusal::IsTooLarge() const {
+  return status == 413 || message.find("request is too large") != message.npos ||
+         message.find("message larger than max") != message.npos;
+}
 
 base::Result<ApiServer> ApiServer::InCluster() {
   const char* host = std::getenv("KUBERNETES_SERVICE_HOST");
@@ -134,6 +163,12 @@ Answer<Client::Reply> Client::Send(const Request& request) {
   http.path = request.path;
   http.body = request.body;
   http.set_header("Accept", "application/json");
+  http.set_header("User-Agent", kFieldManager);
+  if (request.as != nullptr) {
+    if (auto done = Impersonate(*request.as, &http.headers); !done) {
+      return std::unexpected(done.error());
+    }
+  }
   if (!request.body.empty()) http.set_header("Content-Type", request.content_type);
   Refusal last;
   for (int attempt = 0; attempt < kTries; ++attempt) {
@@ -158,6 +193,7 @@ Answer<Client::Reply> Client::Send(const Request& request) {
       return Reply{result->status, result->body};
     }
     last = ToRefusal(result->status, result->body);
+    if (last.IsTooLarge()) break;
     const auto wait = base::ParseInteger(result->get_header_value("Retry-After"));
     std::this_thread::sleep_for(std::chrono::milliseconds(wait ? *wait * 1000 : 100 << attempt));
   }
@@ -207,9 +243,19 @@ Answer<ListPage> Client::List(const Resource& resource, const std::string& name_
 }
 
 Answer<json> Client::Create(const Resource& resource, const json& object, bool dry_run) {
-  std::string path = PathOf(resource, {KeyOf(object).name_space, ""});
-  if (dry_run) path += "?dryRun=All";
+  std::string path =
+      StrCat(PathOf(resource, {KeyOf(object).name_space, ""}), "?fieldManager=", kFieldManager);
+  if (dry_run) path += "&dryRun=All";
   return SendJson({.method = "POST", .path = path, .body = object.dump()});
+}
+
+Answer<json> Client::CreateAs(const Impersonation& user, const Resource& resource,
+                              const json& object) {
+  return SendJson({.method = "POST",
+                   .path = StrCat(PathOf(resource, {KeyOf(object).name_space, ""}),
+                                  "?fieldManager=eidolon-rest"),
+                   .body = object.dump(),
+                   .as = &user});
 }
 
 Answer<json> Client::Replace(const Resource& resource, const json& object) {
@@ -219,14 +265,16 @@ Answer<json> Client::Replace(const Resource& resource, const json& object) {
 
 Answer<json> Client::Apply(const json& object) {
   return SendJson({.method = "PATCH",
-                   .path = StrCat(PathOf(ResourceOf(object), KeyOf(object)), "?", kManager),
+                   .path = StrCat(PathOf(ResourceOf(object), KeyOf(object)),
+                                  "?fieldManager=", kFieldManager, "&force=true"),
                    .body = object.dump(),
                    .content_type = "application/apply-patch+yaml"});
 }
 
 Answer<json> Client::ApplyStatus(const json& object) {
   return SendJson({.method = "PATCH",
-                   .path = StrCat(PathOf(ResourceOf(object), KeyOf(object)), "/status?", kManager),
+                   .path = StrCat(PathOf(ResourceOf(object), KeyOf(object)),
+                                  "/status?fieldManager=", kFieldManager, "&force=true"),
                    .body = object.dump(),
                    .content_type = "application/apply-patch+yaml"});
 }
@@ -238,15 +286,36 @@ Answer<json> Client::MergePatch(const Resource& resource, const ObjectKey& key, 
                    .content_type = "application/merge-patch+json"});
 }
 
+Answer<json> Client::MergePatchAs(const Impersonation& user, const Resource& resource,
+                                  const ObjectKey& key, const json& patch) {
+  return SendJson({.method = "PATCH",
+                   .path = StrCat(PathOf(resource, key), "?fieldManager=eidolon-rest"),
+                   .body = patch.dump(),
+                   .content_type = "application/merge-patch+json",
+                   .as = &user});
+}
+
 Answer<void> Client::Delete(const Resource& resource, const ObjectKey& key, Propagation propagation,
                             const std::string& uid) {
+  return SendDelete(nullptr, resource, key, propagation, uid);
+}
+
+Answer<void> Client::DeleteAs(const Impersonation& user, const Resource& resource,
+                              const ObjectKey& key, Propagation propagation,
+                              const std::string& uid) {
+  return SendDelete(&user, resource, key, propagation, uid);
+}
+
+Answer<void> Client::SendDelete(const Impersonation* user, const Resource& resource,
+                                const ObjectKey& key, Propagation propagation,
+                                const std::string& uid) {
   json options = {
       {"apiVersion", "v1"},
       {"kind", "DeleteOptions"},
       {"propagationPolicy", propagation == Propagation::kForeground ? "Foreground" : "Background"}};
   if (!uid.empty()) options["preconditions"] = {{"uid", uid}};
-  const auto gone =
-      SendJson({.method = "DELETE", .path = PathOf(resource, key), .body = options.dump()});
+  const auto gone = SendJson(
+      {.method = "DELETE", .path = PathOf(resource, key), .body = options.dump(), .as = user});
   if (gone || gone.error().IsNotFound()) return {};
   return std::unexpected(gone.error());
 }

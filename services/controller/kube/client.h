@@ -44,15 +44,28 @@ struct Refusal {
   bool IsConflict() const { return status == 409; }
   bool IsGone() const { return status == 410; }
   bool IsForbidden() const { return status == 403; }
+  // Of an object that the API server, or etcd behind it, cannot hold: it is the same next time.
+  bool IsTooLarge() const;
 };
 
 template <typename T>
 using Answer = std::expected<T, Refusal>;
 
+// A user in whose name a request is made: the API server authorizes and admits the request as
+// theirs, and its audit log names them beside us. We need the permission to impersonate them.
+struct Impersonation {
+  std::string user;
+  // Without system:authenticated, and none of a ServiceAccount: the API server adds these itself.
+  std::vector<std::string> groups;
+};
+
 struct ListPage {
   std::vector<nlohmann::json> items;
   std::string resource_version;
 };
+
+// Of what this client creates and applies.
+inline constexpr char kFieldManager[] = "eidolon-controller";
 
 enum class Propagation { kBackground, kForeground };
 
@@ -72,16 +85,23 @@ class Client {
                         const std::string& selector, const std::string& fields = "");
   Answer<nlohmann::json> Create(const Resource& resource, const nlohmann::json& object,
                                 bool dry_run = false);
+  Answer<nlohmann::json> CreateAs(const Impersonation& user, const Resource& resource,
+                                  const nlohmann::json& object);
   // Replaces an object; metadata.resourceVersion guards it.
   Answer<nlohmann::json> Replace(const Resource& resource, const nlohmann::json& object);
-  // Server-side apply as field manager "eidolon-controller", by force: these fields are ours.
+  // Server-side apply as kFieldManager, by force: these fields are ours. With metadata.uid: of this
+  // object alone.
   Answer<nlohmann::json> Apply(const nlohmann::json& object);
   Answer<nlohmann::json> ApplyStatus(const nlohmann::json& object);
   Answer<nlohmann::json> MergePatch(const Resource& resource, const ObjectKey& key,
                                     const nlohmann::json& patch);
+  Answer<nlohmann::json> MergePatchAs(const Impersonation& user, const Resource& resource,
+                                      const ObjectKey& key, const nlohmann::json& patch);
   // An object that is gone counts as success. `uid`: only this one.
   Answer<void> Delete(const Resource& resource, const ObjectKey& key, Propagation propagation,
                       const std::string& uid = "");
+  Answer<void> DeleteAs(const Impersonation& user, const Resource& resource, const ObjectKey& key,
+                        Propagation propagation, const std::string& uid);
   // Text of a pod's log, its first 32 MiB; with the time before each line or without.
   Answer<std::string> ReadLog(const ObjectKey& pod, const std::string& container, bool timestamps);
 
@@ -115,6 +135,8 @@ class Client {
 
   Answer<Reply> Send(const Request& request);
   Answer<nlohmann::json> SendJson(const Request& request);
+  Answer<void> SendDelete(const Impersonation* user, const Resource& resource, const ObjectKey& key,
+                          Propagation propagation, const std::string& uid);
   // A kept connection that was used lately; nothing when there is none.
   std::unique_ptr<httplib::Client> TakeIdle();
   std::unique_ptr<httplib::Client> Connect(std::chrono::seconds read_timeout) const;

@@ -34,8 +34,16 @@ FakeServer::FakeServer(Handler handler)
   const auto answer = [this](const httplib::Request& request, httplib::Response& response) {
     std::string token = request.get_header_value("Authorization");
     if (token.starts_with("Bearer ")) token = token.substr(7);
-    const Call call = {request.method, request.target, token,
-                       request.get_header_value("Content-Type"), request.body};
+    Call call = {.method = request.method,
+                 .path = request.target,
+                 .token = token,
+                 .content_type = request.get_header_value("Content-Type"),
+                 .body = request.body,
+                 .user_agent = request.get_header_value("User-Agent"),
+                 .as_user = request.get_header_value("Impersonate-User"),
+                 .as_groups = {}};
+    const auto groups = request.headers.equal_range("Impersonate-Group");
+    for (auto at = groups.first; at != groups.second; ++at) call.as_groups.push_back(at->second);
     const std::lock_guard lock(mutex_);
     calls_.push_back(call);
     const Reply reply = handler_(call);

@@ -16,6 +16,9 @@ struct Call {
   std::string token;  // Without "Bearer".
   std::string content_type;
   std::string body;
+  std::string user_agent = "";
+  std::string as_user = "";                 // Impersonate-User.
+  std::vector<std::string> as_groups = {};  // Impersonate-Group.
 };
 
 struct Reply {

@@ -39,6 +39,76 @@ class ClientTest : public ::testing::Test {
   testing::FakeClock clock_;
 };
 
+TEST_F(ClientTest, WritesInTheNameOfAUser) {
+  FakeServer server([](const Call& call) {
+    return Json(call.method == "DELETE" ? json::object() : Object("a", "1"));
+  });
+  Client client({.url = server.url(), .ca_file = {}, .token_file = {}}, clock_);
+  const Impersonation ann{.user = "ann", .groups = {"dev", "ops"}};
+
+  ASSERT_TRUE(client.CreateAs(ann, kJobs, Object("a", "")));
+  ASSERT_TRUE(client.MergePatchAs(ann, kJobs, {"n", "a"}, json::object()));
+  ASSERT_TRUE(client.DeleteAs(ann, kJobs, {"n", "a"}, Propagation::kBackground, "uid"));
+  ASSERT_TRUE(client.Create(kJobs, Object("a", "")));
+
+  const auto calls = server.calls();
+  ASSERT_EQ(calls.size(), 4u);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(calls[i].as_user, "ann");
+    EXPECT_THAT(calls[i].as_groups, ::testing::UnorderedElementsAre("dev", "ops"));
+    EXPECT_EQ(calls[i].user_agent, "eidolon-controller");
+  }
+  EXPECT_EQ(calls[3].as_user, "");
+}
+
+TEST_F(ClientTest, AUserWhomNoHeaderCanNameWritesNothing) {
+  FakeServer server([](const Call&) { return Json(Object("a", "1")); });
+  Client client({.url = server.url(), .ca_file = {}, .token_file = {}}, clock_);
+
+  for (const char* name : {"", "ann\r\nImpersonate-Group: system:masters", "\xC3\xA4nn", "ann "}) {
+    const auto refused = client.CreateAs({.user = name, .groups = {}}, kJobs, Object("a", ""));
+    ASSERT_FALSE(refused) << name;
+    EXPECT_TRUE(refused.error().IsForbidden()) << name;
+  }
+  EXPECT_FALSE(client.CreateAs({.user = "ann", .groups = {"a\nb"}}, kJobs, Object("a", "")));
+  EXPECT_TRUE(server.calls().empty());
+}
+
+TEST(ImpersonationTest, LeavesOutTheGroupsThatTheApiServerAddsItself) {
+  Identity account;
+  account.user = "system:serviceaccount:team:ci";
+  account.groups = {"system:serviceaccounts", "system:serviceaccounts:team",
+                    "system:authenticated"};
+  Identity ann;
+  ann.user = "ann";
+  ann.groups = {"dev", "system:authenticated"};
+
+  EXPECT_TRUE(ToImpersonation(account).groups.empty());
+  EXPECT_EQ(ToImpersonation(account).user, account.user);
+  EXPECT_THAT(ToImpersonation(ann).groups, ::testing::ElementsAre("dev"));
+}
+
+// It is as large the next time.
+TEST_F(ClientTest, WhatIsTooLargeIsNotSentAgain) {
+  FakeServer server([](const Call& call) {
+    return call.method == "PUT" ? Json({{"kind", "Status"},
+                                        {"code", 500},
+                                        {"message", "etcdserver: request is too large"}},
+                                       500)
+                                : Status(413, "RequestEntityTooLarge");
+  });
+  Client client({.url = server.url(), .ca_file = {}, .token_file = {}}, clock_);
+
+  const auto by_etcd = client.Replace(kJobs, Object("a", "1"));
+  const auto by_server = client.Create(kJobs, Object("a", "1"));
+
+  ASSERT_FALSE(by_etcd);
+  EXPECT_TRUE(by_etcd.error().IsTooLarge());
+  ASSERT_FALSE(by_server);
+  EXPECT_TRUE(by_server.error().IsTooLarge());
+  EXPECT_EQ(server.calls().size(), 2u);
+}
+
 TEST_F(ClientTest, ReadsAllPagesOfAList) {
   FakeServer server([](const Call& call) {
     const bool second = call.path.find("continue=more") != std::string::npos;

@@ -52,6 +52,15 @@ Identity ToIdentity(const json& user) {
 
 }  // namespace
 
+Impersonation ToImpersonation(const Identity& identity) {
+  Impersonation user{.user = identity.user, .groups = {}};
+  if (identity.user.starts_with(kPrefix)) return user;
+  for (const std::string& group : identity.groups) {
+    if (group != "system:authenticated") user.groups.push_back(group);
+  }
+  return user;
+}
+
 base::Result<Identity> Reviews::Authenticate(const std::string& token,
                                              const std::string& audience) {
   const std::string digest = DigestOf(audience + "\n" + token);
@@ -90,7 +99,7 @@ base::Result<bool> Reviews::IsAllowed(const Identity& identity, const Access& ac
                      {"groups", identity.groups},
                      {"extra", identity.extra},
                      {"resourceAttributes",
-                      {{"group", "eidolon.dev"},
+                      {{"group", access.group},
                        {"resource", access.resource},
                        {"subresource", access.subresource},
                        {"verb", access.verb},

@@ -23,12 +23,16 @@ struct Identity {
 };
 
 struct Access {
-  std::string verb;      // "create"
+  std::string verb;  // "create"
+  std::string group = "eidolon.dev";
   std::string resource;  // "simulationjobs"
   std::string name_space;
   std::string name;
   std::string subresource;
 };
+
+// For requests in the name of the identity.
+Impersonation ToImpersonation(const Identity& identity);
 
 // Thread safe. The client must outlive it.
 class Reviews {
@@ -38,7 +42,7 @@ class Reviews {
   // kInvalidArgument: the token does not hold for this audience. kUnavailable: that cannot be
   // decided now.
   base::Result<Identity> Authenticate(const std::string& token, const std::string& audience);
-  // Whether the identity may do this in group eidolon.dev.
+  // Whether the identity may do this.
   base::Result<bool> IsAllowed(const Identity& identity, const Access& access);
 
  private:
