@@ -68,7 +68,12 @@ CAPS = {
 }
 
 # Longer lists than an object of Kubernetes can hold, and than CEL's estimate of costs would bear.
-LIST_CAPS = {"cables": 65536, "plugs": 65536, "faults": 1000, "background": 1000}
+LIST_CAPS = {"cables": 8192, "plugs": 8192, "faults": 1000, "background": 1000}
+# Texts that come in long lists.
+TEXT_CAPS = {"command[]": 16384, "link": 256}
+# Characters of all texts of a list or map together. etcd takes 1.5 MiB for an object and its status; what is not counted
+# here (fields of pods, which the schema does not look into) the controller bounds: services/controller/job/object_size.h.
+TOTAL_MAX = 131072
 
 
 class Converter:
@@ -102,7 +107,7 @@ class Converter:
         if schema["type"] == "integer":
             out["format"] = "int64"
         if schema["type"] == "string" and "enum" not in schema and "maxLength" not in schema and not self.status:
-            out["maxLength"] = 16384 if name == "command[]" else 4096
+            out["maxLength"] = TEXT_CAPS.get(name, 4096)
         if schema["type"] == "array":
             out["items"] = self.convert(schema["items"], name + "[]")
             out.setdefault("maxItems", CAPS.get(name, 256))
@@ -125,6 +130,13 @@ class Converter:
 
 def rule(expression, message, **more):
     return {"rule": expression, "message": message, **more}
+
+
+def total_rule(expression, field):
+    return rule(
+        f"{expression}.sum() <= {TOTAL_MAX}",
+        f"{field} must have at most {TOTAL_MAX} characters in all: put large parts into a ConfigMap or the image",
+    )
 
 
 def name_rules(length):
@@ -179,8 +191,16 @@ def job_spec(document):
             message = f"{name} cannot be changed while the job is not suspended"
         rules.append(rule(same, message))
     fields["command"]["x-kubernetes-validations"] = [
-        rule("self == oldSelf", "command cannot be changed: delete the job and create another")
+        rule("self == oldSelf", "command cannot be changed: delete the job and create another"),
+        total_rule("self.map(word, size(word))", "command"),
     ]
+    fields["env"]["x-kubernetes-validations"] = [
+        total_rule("self.map(entry, size(entry.name) + (has(entry.value) ? size(entry.value) : 0))", "env")
+    ]
+    for name in ("labels", "annotations", "nodeSelector"):
+        fields["podTemplate"]["properties"][name]["x-kubernetes-validations"] = [
+            total_rule("self.map(key, size(key) + size(self[key]))", name)
+        ]
     spec["x-kubernetes-validations"] = rules
     return spec
 

@@ -4,6 +4,9 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "services/controller/job/object_size.h"
+#include "services/controller/job/utf8.h"
+
 namespace eidolon::controller::job {
 
 using nlohmann::json;
@@ -43,6 +46,9 @@ Conditions Conditions::FromJson(const json& list) {
 }
 
 void Conditions::Set(Condition condition) {
+  if (condition.message.size() > kMessageBytesMax) {
+    condition.message = Beginning(condition.message, kMessageBytesMax - 3) + "...";
+  }
   const auto found = std::find_if(list_.begin(), list_.end(), [&](const Condition& existing) {
     return existing.type == condition.type;
   });

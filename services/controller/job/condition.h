@@ -37,6 +37,8 @@ inline constexpr std::string_view kWaitingForServices = "WaitingForServices";
 inline constexpr std::string_view kQuotaExceeded = "QuotaExceeded";
 inline constexpr std::string_view kAdmissionUnavailable = "AdmissionUnavailable";
 inline constexpr std::string_view kUnschedulable = "Unschedulable";
+// An object that the job or the cluster needs has a name that is in use.
+inline constexpr std::string_view kNameTaken = "NameTaken";
 // Scheduled or Running: what comes next is known, but cannot be stored.
 inline constexpr std::string_view kWaitingForStore = "WaitingForStore";
 // Running: agents are starting, at work, ending the command; or the job is over.
@@ -73,6 +75,8 @@ inline constexpr std::string_view kStartFailed = "StartFailed";
 inline constexpr std::string_view kRecordDamaged = "RecordDamaged";
 inline constexpr std::string_view kPodSecurityViolation = "PodSecurityViolation";
 inline constexpr std::string_view kPodRefused = "PodRefused";
+// Kubernetes cannot store the job, or an object that it needs.
+inline constexpr std::string_view kTooLarge = "TooLarge";
 inline constexpr std::string_view kImageNotFound = "ImageNotFound";
 inline constexpr std::string_view kBackoffLimitExceeded = "BackoffLimitExceeded";
 // Retried.
@@ -113,7 +117,8 @@ class Conditions {
   // Reads back what ToJson wrote; entries of another shape are left out.
   static Conditions FromJson(const nlohmann::json& list);
 
-  // Adds or replaces a condition; its transition time stays when only reason or message changed.
+  // Adds or replaces a condition; its transition time stays when only reason or message changed. A
+  // message that is too long for an object of Kubernetes is cut.
   void Set(Condition condition);
   const Condition* Find(std::string_view type) const;
   bool IsTrue(std::string_view type) const;

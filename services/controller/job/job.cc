@@ -8,6 +8,7 @@
 #include <set>
 
 #include "services/base/text.h"
+#include "services/controller/job/object_size.h"
 #include "services/controller/job/quantity.h"
 
 namespace eidolon::controller::job {
@@ -388,6 +389,7 @@ ParsedJob ParseJob(const nlohmann::json& document, Mode mode) {
     fields.Report("spec", "is required");
   }
   fields.Finish();
+  if (mode == Mode::kKubernetes) CheckSpecSize(document, kJobSpecBytesMax, &job.problems);
   return job;
 }
 

@@ -57,6 +57,8 @@ Reply Refuse(int status, const std::string& reason, const std::string& message) 
       {{"kind", "Status"}, {"code", status}, {"reason", reason}, {"message", message}}, status);
 }
 
+Reply RefuseSize() { return Refuse(500, "InternalError", "etcdserver: request is too large"); }
+
 }  // namespace
 
 FakeCluster::FakeCluster() : server_([this](const kube::Call& call) { return Handle(call); }) {}
@@ -93,11 +95,14 @@ Reply FakeCluster::Handle(const kube::Call& call) {
   json body = call.body.empty() ? json::object() : json::parse(call.body);
   if (target.collection.ends_with("tokenreviews")) return ReviewToken(std::move(body));
   if (target.collection.ends_with("subjectaccessreviews")) return ReviewAccess(std::move(body));
+  if (call.method != "GET") {
+    if (auto refusal = Judge(call, target)) return *refusal;
+  }
   if (call.method == "POST") return Create(target, std::move(body));
   if (call.method == "PATCH") {
     return Patch(target, std::move(body), call.content_type == "application/apply-patch+yaml");
   }
-  if (call.method == "DELETE") return Delete(target);
+  if (call.method == "DELETE") return Delete(target, body);
   if (target.subresource == "log") {
     return {.status = 200, .body = logs_[target.key.name], .retry_after = {}};
   }
@@ -106,6 +111,29 @@ Reply FakeCluster::Handle(const kube::Call& call) {
   const Objects& all = objects_[target.collection];
   const auto found = all.find(target.key);
   return found == all.end() ? Refuse(404, "NotFound", "not found") : kube::Json(found->second);
+}
+
+std::optional<Reply> FakeCluster::Judge(const kube::Call& call, const Target& target) {
+  const std::map<std::string, std::string> verbs = {
+      {"POST", "create"}, {"PATCH", "patch"}, {"PUT", "update"}, {"DELETE", "delete"}};
+  const std::string resource = target.collection.substr(target.collection.find(' ') + 1);
+  const std::string& user = call.as_user;
+  const std::string sentence =
+      StrCat(user, " ", verbs.at(call.method), " ", resource, " ", target.key.name_space);
+  if (!user.empty()) {
+    if (!may_impersonate_.empty() && !may_impersonate_.contains(user)) {
+      return Refuse(
+          403, "Forbidden",
+          StrCat("users \"", user, "\" is forbidden: User \"controller\" cannot ",
+                 "impersonate resource \"users\" in API group \"\" at the cluster scope"));
+    }
+    if (!allowed_.contains(sentence)) {
+      return Refuse(403, "Forbidden", StrCat("User \"", user, "\" cannot do that"));
+    }
+    if (denied_.contains(user)) return Refuse(403, "Forbidden", denied_[user]);
+  }
+  audit_.push_back(sentence);
+  return std::nullopt;
 }
 
 void FakeCluster::Store(const std::string& collection, const kube::ObjectKey& key, json object) {
@@ -136,8 +164,24 @@ Reply FakeCluster::Create(const Target& target, json object) {
     return Refuse(409, "AlreadyExists", StrCat(key.name, " already exists"));
   }
   if (trial) return kube::Json(object, 201);
+  if (!kind_refused_.empty() && object.value("kind", "") == kind_refused_) {
+    return Refuse(kind_refused_status_, "Forbidden", kind_refusal_);
+  }
+  if (object.dump().size() > object_bytes_max_) return RefuseSize();
+  object["metadata"]["managedFields"] = json::array();
+  NoteManager(target, "Update", &object);
   Store(target.collection, key, std::move(object));
   return kube::Json(objects_[target.collection][key], 201);
+}
+
+// Without the fields themselves.
+void FakeCluster::NoteManager(const Target& target, const char* operation, json* object) {
+  json& managers = (*object)["metadata"]["managedFields"];
+  if (!managers.is_array()) managers = json::array();
+  const auto manager = target.query.find("fieldManager");
+  const json entry = {{"manager", manager == target.query.end() ? "unknown" : manager->second},
+                      {"operation", operation}};
+  if (std::ranges::find(managers, entry) == managers.end()) managers.push_back(entry);
 }
 
 Reply FakeCluster::Patch(const Target& target, json change, bool apply) {
@@ -147,10 +191,14 @@ Reply FakeCluster::Patch(const Target& target, json change, bool apply) {
     return Refuse(404, "NotFound", "not found");
   }
   if (apply && !kind_refused_.empty() && change.value("kind", "") == kind_refused_) {
-    return Refuse(403, "Forbidden", kind_refusal_);
+    return Refuse(kind_refused_status_, "Forbidden", kind_refusal_);
   }
   json object = found == all.end() ? json::object() : found->second;
   const json metadata = change.value("metadata", json::object());
+  const std::string uid = object.value("metadata", json::object()).value("uid", "");
+  if (metadata.value("uid", uid) != uid) {
+    return Refuse(422, "Invalid", "metadata.uid: Invalid value: field is immutable");
+  }
   if (metadata.contains("resourceVersion") &&
       metadata["resourceVersion"] != object["metadata"]["resourceVersion"]) {
     return Refuse(409, "Conflict", "the object has been modified");
@@ -163,18 +211,25 @@ Reply FakeCluster::Patch(const Target& target, json change, bool apply) {
     object["status"] = change["status"];
   } else {
     change.erase("status");
+    if (metadata.contains("resourceVersion")) change["metadata"].erase("resourceVersion");
     object.merge_patch(change);
+    if (apply) NoteManager(target, "Apply", &object);
   }
+  if (object.dump().size() > object_bytes_max_) return RefuseSize();
   if (found == all.end() || object != found->second) {
     Store(target.collection, target.key, std::move(object));
   }
   return kube::Json(all[target.key]);
 }
 
-Reply FakeCluster::Delete(const Target& target) {
+Reply FakeCluster::Delete(const Target& target, const json& options) {
   Objects& all = objects_[target.collection];
   const auto found = all.find(target.key);
   if (found == all.end()) return Refuse(404, "NotFound", "not found");
+  const std::string wanted = options.value("preconditions", json::object()).value("uid", "");
+  if (!wanted.empty() && found->second["metadata"]["uid"] != wanted) {
+    return Refuse(409, "Conflict", "Precondition failed: UID in precondition: " + wanted);
+  }
   changes_.push_back({++version_, "DELETED", target.collection, found->second});
   changes_.back().object["metadata"]["resourceVersion"] = std::to_string(version_);
   all.erase(found);
@@ -244,7 +299,8 @@ void FakeCluster::Put(const kube::Resource& resource, const kube::ObjectKey& key
 
 void FakeCluster::Remove(const kube::Resource& resource, const kube::ObjectKey& key) {
   const std::lock_guard lock(mutex_);
-  Delete({.collection = CollectionOf(resource), .key = key, .subresource = {}, .query = {}});
+  Delete({.collection = CollectionOf(resource), .key = key, .subresource = {}, .query = {}},
+         json::object());
 }
 
 std::optional<json> FakeCluster::Find(const kube::Resource& resource, const kube::ObjectKey& key) {
@@ -278,6 +334,27 @@ void FakeCluster::Allow(const std::string& sentence) {
   allowed_.insert(sentence);
 }
 
+std::size_t FakeCluster::CallsBeside(const std::string& text) const {
+  const auto calls = server_.calls();
+  return std::ranges::count_if(
+      calls, [&](const kube::Call& call) { return call.path.find(text) == call.path.npos; });
+}
+
+void FakeCluster::DenyWrites(const std::string& user, const std::string& message) {
+  const std::lock_guard lock(mutex_);
+  denied_[user] = message;
+}
+
+void FakeCluster::AllowImpersonation(const std::string& user) {
+  const std::lock_guard lock(mutex_);
+  may_impersonate_.insert(user);
+}
+
+std::vector<std::string> FakeCluster::Audit() {
+  const std::lock_guard lock(mutex_);
+  return audit_;
+}
+
 void FakeCluster::RefuseStatus(const std::string& phase, const std::string& message) {
   const std::lock_guard lock(mutex_);
   phase_refused_ = phase;
@@ -290,8 +367,14 @@ void FakeCluster::RefusePods(const std::string& message, int status) {
   pods_refused_status_ = status;
 }
 
-void FakeCluster::RefuseApply(const std::string& kind, const std::string& message) {
+void FakeCluster::LimitObjects(std::size_t bytes) {
   const std::lock_guard lock(mutex_);
+  object_bytes_max_ = bytes;
+}
+
+void FakeCluster::RefuseApply(const std::string& kind, const std::string& message, int status) {
+  const std::lock_guard lock(mutex_);
+  kind_refused_status_ = status;
   kind_refused_ = kind;
   kind_refusal_ = message;
 }

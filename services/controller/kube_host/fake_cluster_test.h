@@ -1,8 +1,10 @@
 // A Kubernetes for tests: objects in memory behind real HTTP. It knows create, get, list, watch,
-// apply, merge patch, delete, logs, token and access reviews; it has no controllers, no defaults
-// and no admission, so that a test decides what happens to a Deployment or a pod.
+// apply, merge patch, delete, logs, token and access reviews, preconditions on uid and version, and
+// who manages fields; it has no controllers, no defaults and no admission, so that a test decides
+// what happens to a Deployment or a pod.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -32,16 +34,27 @@ class FakeCluster {
   // A token that is valid for an audience, of a user; `extra` as in a TokenReview.
   void AddToken(const std::string& token, const std::string& audience, const std::string& user,
                 nlohmann::json extra = nlohmann::json::object());
-  // "user verb resource namespace" is allowed.
+  // "user verb resource namespace" is allowed: by access reviews, and when we impersonate the user.
   void Allow(const std::string& sentence);
+  // Writes of this user are denied by an admission policy with this message.
+  void DenyWrites(const std::string& user, const std::string& message);
+  // Who may be impersonated; everybody, as long as nobody was named.
+  void AllowImpersonation(const std::string& user);
+  // Writes that were done, as the audit log has them: "user verb resource namespace"; of ourselves
+  // with the user "".
+  std::vector<std::string> Audit();
   // What creating a pod as a trial (dryRun) is refused with; empty: it is not.
   void RefusePods(const std::string& message, int status = 403);
-  // What applying an object of this kind is refused with (403); empty: it is not.
-  void RefuseApply(const std::string& kind, const std::string& message);
+  // What creating or applying an object of this kind is refused with; empty: it is not.
+  void RefuseApply(const std::string& kind, const std::string& message, int status = 403);
+  // Objects that would be larger are refused as etcd does it.
+  void LimitObjects(std::size_t bytes);
   // What a status of this phase is refused with (500), as of an etcd without space; empty: it is
   // not.
   void RefuseStatus(const std::string& phase, const std::string& message);
   std::size_t calls() const { return server_.calls().size(); }
+  // Without those whose path contains the text.
+  std::size_t CallsBeside(const std::string& text) const;
 
  private:
   struct Target {
@@ -60,9 +73,12 @@ class FakeCluster {
 
   kube::Reply Handle(const kube::Call& call);
   static Target Parse(const kube::Call& call);
+  // Authorization and admission of a write in a user's name; none: it may go on.
+  std::optional<kube::Reply> Judge(const kube::Call& call, const Target& target);
   kube::Reply Create(const Target& target, nlohmann::json object);
   kube::Reply Patch(const Target& target, nlohmann::json change, bool apply);
-  kube::Reply Delete(const Target& target);
+  kube::Reply Delete(const Target& target, const nlohmann::json& options);
+  static void NoteManager(const Target& target, const char* operation, nlohmann::json* object);
   kube::Reply ListObjects(const Target& target);
   kube::Reply Watch(const Target& target);
   kube::Reply ReviewToken(nlohmann::json review);
@@ -76,9 +92,14 @@ class FakeCluster {
   std::map<std::string, std::string> logs_;
   std::map<std::string, nlohmann::json> tokens_;
   std::set<std::string> allowed_;
+  std::set<std::string> may_impersonate_;
+  std::map<std::string, std::string> denied_;  // By user.
+  std::vector<std::string> audit_;
   std::string pods_refused_;
   int pods_refused_status_ = 403;
   std::string kind_refused_, kind_refusal_;
+  int kind_refused_status_ = 403;
+  std::size_t object_bytes_max_ = SIZE_MAX;
   std::string phase_refused_;
   std::string status_refused_;
   kube::FakeServer server_;

@@ -3,6 +3,9 @@
 #include "services/base/hash.h"
 #include "services/base/log.h"
 #include "services/base/text.h"
+#include "services/base/utc.h"
+#include "services/controller/job/condition.h"
+#include "services/controller/job/utf8.h"
 #include "services/controller/kube/lease.h"
 #include "services/controller/kube_host/object_text.h"
 
@@ -13,7 +16,23 @@ using base::Log;
 using base::StrCat;
 using nlohmann::json;
 
+namespace {
+
+constexpr std::size_t kNoteBytesMax = 1000;  // The API server takes 1024.
+
+// Names an object as its spec is now.
+std::string GenerationOf(const json& object) {
+  return StrCat(UidOf(object), "/", object["metadata"].value("generation", std::int64_t{1}));
+}
+
+}  // namespace
+
 kube::Answer<void> StatusWriter::Write(const json& object, const json& status) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = too_large_.find({object["kind"], kube::KeyOf(object)});
+    if (found != too_large_.end() && found->second == GenerationOf(object)) return {};
+  }
   const json change = {{"apiVersion", object["apiVersion"]},
                        {"kind", object["kind"]},
                        {"metadata",
@@ -21,7 +40,10 @@ kube::Answer<void> StatusWriter::Write(const json& object, const json& status) {
                          {"namespace", object["metadata"]["namespace"]},
                          {"uid", object["metadata"]["uid"]}}},
                        {"status", status}};
-  const auto written = client_.ApplyStatus(change);
+  auto written = client_.ApplyStatus(change);
+  if (!written && written.error().IsTooLarge()) {
+    written = WriteTooLarge(object, change, written.error());
+  }
   const bool done = written || written.error().IsNotFound();
   if (written) {
     const std::lock_guard lock(mutex_);
@@ -36,10 +58,42 @@ kube::Answer<void> StatusWriter::Write(const json& object, const json& status) {
   return std::unexpected(written.error());
 }
 
+kube::Answer<json> StatusWriter::WriteTooLarge(const json& object, json change,
+                                               const kube::Refusal& refusal) {
+  const std::string message = StrCat(
+      "the cluster cannot store the status of this object beside its spec (", refusal.message,
+      "): shorten the spec, or put large parts into a ConfigMap or the ", "image");
+  Log(Level::kError, "status_too_large",
+      {{"namespace", kube::KeyOf(object).name_space},
+       {"name", kube::KeyOf(object).name},
+       {"reason", refusal.message}});
+  RecordEvent(object,
+              {.reason = std::string(job::reason::kTooLarge), .message = message, .warning = true});
+  const std::int64_t generation = object["metadata"].value("generation", std::int64_t{1});
+  const bool has_phase = change["status"].contains("phase");
+  job::Conditions conditions;
+  conditions.Set(
+      {.type = std::string(has_phase ? job::condition::kFailed : job::condition::kAccepted),
+       .value = has_phase,
+       .reason = std::string(job::reason::kTooLarge),
+       .message = message,
+       .last_transition_time = base::FormatUtc(clock_.UnixNs()),
+       .observed_generation = generation});
+  json status = {{"observedGeneration", generation}, {"conditions", conditions.ToJson()}};
+  if (has_phase) status["phase"] = job::Name(job::Phase::kFailed);
+  change["status"] = std::move(status);
+  auto written = client_.ApplyStatus(change);
+  if (!written && !written.error().IsTooLarge()) return written;
+  const std::lock_guard lock(mutex_);
+  too_large_[{object["kind"], kube::KeyOf(object)}] = GenerationOf(object);
+  return written ? written : object;
+}
+
 void StatusWriter::Forget(const std::string& kind, const kube::ObjectKey& key) {
   const std::lock_guard lock(mutex_);
   NoteWrite(kind, key, true);
   written_.erase({kind, key});
+  too_large_.erase({kind, key});
 }
 
 bool StatusWriter::IsBehind(const json& object) {
@@ -73,7 +127,7 @@ void StatusWriter::RecordEvent(const json& object, const reconcile::Transition& 
                       {"reportingInstance", instance_},
                       {"action", transition.reason},
                       {"reason", transition.reason},
-                      {"note", transition.message.substr(0, 1000)},
+                      {"note", job::Beginning(transition.message, kNoteBytesMax)},
                       {"type", transition.warning ? "Warning" : "Normal"},
                       {"regarding",
                        {{"apiVersion", object["apiVersion"]},

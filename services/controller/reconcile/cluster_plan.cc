@@ -1,6 +1,7 @@
 #include "services/base/text.h"
 #include "services/base/utc.h"
 #include "services/controller/job/job.h"
+#include "services/controller/job/object_size.h"
 #include "services/controller/job/resolve.h"
 #include "services/controller/reconcile/object_state.h"
 #include "services/controller/reconcile/objects.h"
@@ -30,6 +31,7 @@ Plan ReconcileCluster(const ObservedCluster& observed, const Settings& settings)
   const json& cluster = observed.cluster;
   if (IsBeingDeleted(cluster)) return plan;
   job::ParsedCluster parsed = job::ParseCluster(DocumentOf(cluster));
+  job::CheckSpecSize(cluster, job::kClusterSpecBytesMax, &parsed.problems);
   if (parsed.problems.empty() && observed.gpus) {
     job::CheckGpu(
         parsed.spec, "/spec", [&] { return *observed.gpus; }, &parsed.problems);

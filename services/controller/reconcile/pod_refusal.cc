@@ -34,9 +34,19 @@ constexpr Row kRows[] = {
     {"cannot create resource", Kind::kWaits, reason::kAdmissionUnavailable},
     {"cannot patch resource", Kind::kWaits, reason::kAdmissionUnavailable},
     {"is being terminated", Kind::kWaits, reason::kAdmissionUnavailable},
+    // Of etcd, of the connection to it, and of the API server.
+    {"request is too large", Kind::kFails, reason::kTooLarge},
+    {"message larger than max", Kind::kFails, reason::kTooLarge},
+    {"Request entity too large", Kind::kFails, reason::kTooLarge},
+    // Ours: whoever has the name may give it up.
+    {"exists and is not controlled by", Kind::kWaits, reason::kNameTaken},
 };
 
+constexpr int kTooLargeStatus = 413;
 constexpr std::string_view kEventPrefix = "Error creating: ";
+constexpr std::string_view kShorten =
+    "; the cluster cannot store an object of this size: shorten spec.podTemplate, spec.env and "
+    "spec.envFrom, or put large parts into a ConfigMap or the image";
 
 }  // namespace
 
@@ -45,8 +55,13 @@ PodRefusal ClassifyRefusal(int status, const std::string& message) {
   if (text.starts_with(kEventPrefix)) text.erase(0, kEventPrefix.size());
   for (const Row& row : kRows) {
     if (text.find(row.part) == text.npos) continue;
-    return row.kind == Kind::kNone ? PodRefusal{}
-                                   : PodRefusal{row.kind, std::string(row.reason), text};
+    if (row.kind == Kind::kNone) return {};
+    if (row.reason == reason::kTooLarge) text += kShorten;
+    return {row.kind, std::string(row.reason), text};
+  }
+  if (status == kTooLargeStatus) {
+    text += kShorten;
+    return {Kind::kFails, std::string(reason::kTooLarge), text};
   }
   // LimitRange, webhooks and policies that deny, priority classes that are not there, fields that a
   // pod cannot have.

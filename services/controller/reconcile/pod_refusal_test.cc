@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+
 namespace eidolon::controller::reconcile {
 namespace {
 
@@ -57,6 +60,9 @@ TEST(PodRefusalTest, TellsWhatMayPassFromWhatWillNot) {
       {400, "admission webhook \"counts.example\" does not support dry run", Kind::kNone, ""},
       {500, "etcdserver: request timed out", Kind::kNone, ""},
       {429, "too many requests", Kind::kNone, ""},
+      {409,
+       "Service 'a' of namespace 'team' exists and is not controlled by SimulationJob 'a': delete",
+       Kind::kWaits, "NameTaken"},
       {0, "connection refused", Kind::kNone, ""},
   };
   for (const Row& row : rows) {
@@ -64,6 +70,22 @@ TEST(PodRefusalTest, TellsWhatMayPassFromWhatWillNot) {
     EXPECT_EQ(refusal.kind, row.kind) << row.message;
     EXPECT_EQ(refusal.reason, row.reason) << row.message;
     EXPECT_EQ(refusal.message, row.kind == Kind::kNone ? "" : row.message);
+  }
+}
+
+TEST(PodRefusalTest, WhatIsTooLargeFailsAndSaysWhatToShorten) {
+  const std::pair<int, std::string> rows[] = {
+      {413, "Request entity too large: limit is 3145728"},
+      {413, ""},
+      {500, "etcdserver: request is too large"},
+      {403, "etcdserver: request is too large"},  // As a condition repeats it.
+      {500, "rpc error: trying to send message larger than max (2500000 vs. 2097152)"}};
+  for (const auto& [status, message] : rows) {
+    const PodRefusal refusal = ClassifyRefusal(status, message);
+    EXPECT_EQ(refusal.kind, Kind::kFails) << message;
+    EXPECT_EQ(refusal.reason, "TooLarge") << message;
+    EXPECT_TRUE(refusal.message.starts_with(message)) << refusal.message;
+    EXPECT_NE(refusal.message.find("shorten spec.podTemplate"), std::string::npos);
   }
 }
 

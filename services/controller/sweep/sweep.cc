@@ -5,6 +5,7 @@
 #include "services/base/text.h"
 #include "services/controller/job/document.h"
 #include "services/controller/job/fields.h"
+#include "services/controller/job/object_size.h"
 
 namespace eidolon::controller::sweep {
 
@@ -145,6 +146,22 @@ void CheckPoints(const SweepSpec& spec, job::Mode mode, job::Problems* problems)
   }
 }
 
+// The status has the values of every point.
+void CheckPointsSize(const SweepSpec& spec, Fields* fields) {
+  std::size_t points = 1;
+  for (const auto& [path, values] : spec.matrix) points *= values.size();
+  std::size_t bytes = 0;
+  for (const auto& [path, values] : spec.matrix) {
+    std::size_t once = values.size() * path.size();
+    for (const json& value : values) once += job::SizeOf(value);
+    bytes += points / values.size() * once;
+  }
+  if (bytes <= job::kPointsBytesMax) return;
+  fields->Report("matrix",
+                 StrCat("has values of ", bytes, " bytes in its ", points,
+                        " combinations; the cluster can store at most ", job::kPointsBytesMax));
+}
+
 // What a controller cannot do with a sweep, whatever its points are.
 void CheckFeasible(const SweepSpec& spec, job::Mode mode, Fields* fields) {
   if (mode == job::Mode::kKubernetes && !spec.recording.empty()) {
@@ -231,6 +248,10 @@ ParsedSweep ParseSweep(const json& document, job::Mode mode) {
   if (auto inner = fields.Object("spec")) {
     sweep.spec = ReadSpec(&*inner, /*is_file=*/false);
     CheckFeasible(sweep.spec, mode, &*inner);
+    if (mode == job::Mode::kKubernetes) {
+      job::CheckSpecSize(document, job::kJobSpecBytesMax, &sweep.problems);
+      CheckPointsSize(sweep.spec, &*inner);
+    }
     // A recording says itself what its job was.
     const bool has_job = sweep.spec.job.is_object();
     if (sweep.problems.empty() && has_job) CheckPoints(sweep.spec, mode, &sweep.problems);

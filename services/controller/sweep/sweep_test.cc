@@ -151,6 +151,22 @@ TEST(SweepTest, NamesWhatIsWrongWithEveryPointWhereItStands) {
               HasSubstr("/spec/job: must be the spec"));
 }
 
+// Each of several hundred points has its value of the long field, and the status has all points.
+TEST(SweepTest, OnKubernetesItsPointsFitIntoItsStatus) {
+  json servers = json::array();
+  for (int i = 1; i <= 200; ++i) servers.push_back(i);
+  const auto with = [&](std::size_t bytes) {
+    const json change = {
+        {"spec",
+         {{"job", {{"image", "train:1"}}},
+          {"matrix", {{"servers", servers}, {"env.NOTE", {std::string(bytes, 'x')}}}}}}};
+    return ProblemsOf(change, job::Mode::kKubernetes);
+  };
+
+  EXPECT_THAT(with(1000), HasSubstr("/spec/matrix: has values of"));
+  EXPECT_THAT(with(100), ::testing::Not(HasSubstr("/spec/matrix: has values of")));
+}
+
 TEST(SweepTest, RefusesReplaysWhereThereAreNone) {
   const json factor = {{"spec", {{"matrix", {{"replay.hostFactor", {0, 1}}}}}}};
 
