@@ -33,13 +33,25 @@ std::optional<AgentSessions::Pod> AgentSessions::FindPod(const kube::Identity& i
   if (placed == nullptr || (*placed)["metadata"].value("uid", "-") != OwnerUidOf(*pod)) {
     return std::nullopt;
   }
-  return Pod{.address = state.ip, .server = state.server, .job_uid = OwnerUidOf(*placed)};
+  return Pod{.name_space = identity.name_space,
+             .address = state.ip,
+             .server = state.server,
+             .placed_uid = UidOf(*placed),
+             .job_uid = OwnerUidOf(*placed)};
 }
 
 Result<std::shared_ptr<KubeRun>> AgentSessions::Join(
     const RunRegistry::View& runs, const Pod& pod, const std::shared_ptr<agents::AgentLink>& link) {
   const auto run = runs.Find(pod.job_uid);
-  if (run == nullptr) return Fail(ErrorCode::kNotFound, "no job waits for this agent");
+  if (run == nullptr || run->key.name_space != pod.name_space) {
+    return Fail(ErrorCode::kNotFound, "no job waits for this agent");
+  }
+  // The answer that brings the uid may come later than the first pod.
+  if (!run->placed) return nullptr;
+  // Whoever edits a namespace can write any owner into a batch Job and a pod of theirs.
+  if (run->placed_uid != pod.placed_uid) {
+    return Fail(ErrorCode::kNotFound, "this pod is not of the batch Job that runs the job");
+  }
   if (!std::ranges::binary_search(run->agent_servers, pod.server)) {
     return Fail(ErrorCode::kNotFound, "the job has no agent on the server of this pod");
   }
@@ -63,7 +75,7 @@ Result<agents::Assignment> AgentSessions::Attach(const std::string& token,
     runs.Unlock();
     const std::optional<Pod> pod = FindPod(*identity);
     if (pod) last = *pod;
-    if (run == nullptr && !pod && parts_.clock.MonotonicNs() - since_ns > kPodKnownNs) {
+    if (run == nullptr && parts_.clock.MonotonicNs() - since_ns > kPodKnownNs) {
       return Fail(ErrorCode::kNotFound, "no job waits for an agent in this pod");
     }
     runs.Lock();

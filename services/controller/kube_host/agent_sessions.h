@@ -45,15 +45,19 @@ class AgentSessions final : public agents::AgentHandler {
   void OnOutcome(agents::AgentName agent, job::AgentOutcome outcome) override;
 
  private:
-  // An agent's pod as the informers show it.
+  // An agent's pod as the informers show it. What owner references say of it is what the maker of
+  // the pod wrote: a claim, until Join has compared it with the batch Job that the run was given.
   struct Pod {
+    std::string name_space;
     std::string address;
     std::uint32_t server = 0;
-    std::string job_uid;
+    std::string placed_uid;  // Of the batch Job that is to own it.
+    std::string job_uid;     // Of the SimulationJob that is to own that one.
   };
   // None while the pod, or the Job that owns it, has not been observed.
   std::optional<Pod> FindPod(const kube::Identity& identity) const;
-  // Takes the link of the pod's server into its run.
+  // Takes the link of the pod's server into its run; null while the uid of the run's batch Job is
+  // not known yet.
   base::Result<std::shared_ptr<KubeRun>> Join(const RunRegistry::View& runs, const Pod& pod,
                                               const std::shared_ptr<agents::AgentLink>& link);
 

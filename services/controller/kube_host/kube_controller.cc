@@ -6,6 +6,7 @@
 #include "services/controller/job/condition.h"
 #include "services/controller/job/metadata.h"
 #include "services/controller/job/recorded_job.h"
+#include "services/controller/kube_host/children.h"
 #include "services/controller/kube_host/object_text.h"
 #include "services/controller/place/token.h"
 #include "services/controller/reconcile/objects.h"
@@ -187,7 +188,7 @@ KubeController::Done KubeController::ReconcileCluster(const kube::ObjectKey& key
                                       .network = std::nullopt,
                                       .gpus = simulators_.KnownGpus(),
                                       .now_unix_ns = parts_.clock.UnixNs()};
-  if (network != nullptr) observed.network = *network;
+  if (network != nullptr && OwnerUidOf(*network) == UidOf(*cluster)) observed.network = *network;
   reconcile::Plan plan = reconcile::ReconcileCluster(observed, options_.settings);
   const auto refused = ApplyNetwork(plan.apply);
   if (!refused) return std::unexpected(refused.error());
@@ -202,7 +203,7 @@ KubeController::Done KubeController::ReconcileCluster(const kube::ObjectKey& key
 
 kube::Answer<std::string> KubeController::ApplyNetwork(const std::vector<json>& objects) {
   for (const json& object : objects) {
-    const auto applied = parts_.client.Apply(object);
+    const auto applied = ApplyChild(&parts_.client, object);
     if (applied) continue;
     if (!ClassifyRefusal(applied.error().status, applied.error().message)) {
       return std::unexpected(applied.error());
@@ -226,13 +227,21 @@ reconcile::ObservedJob KubeController::Observe(const json& job) {
   const std::string network =
       cluster.empty() ? reconcile::NetworkNameOf(std::string(job::kJobKind), key.name)
                       : reconcile::NetworkNameOf(std::string(job::kClusterKind), cluster);
-  if (const auto found = deployments_.Find({key.name_space, network})) seen.network = *found;
   const std::string uid = UidOf(job);
+  const std::string network_owner = cluster.empty() ? uid
+                                    : seen.cluster  ? UidOf(*seen.cluster)
+                                                    : "";
+  if (const auto found = deployments_.Find({key.name_space, network});
+      found != nullptr && !network_owner.empty() && OwnerUidOf(*found) == network_owner) {
+    seen.network = *found;
+  }
   if (const auto found = placed_.Find(key); found != nullptr && OwnerUidOf(*found) == uid) {
     seen.placed = *found;
     const std::string placed_uid = UidOf(*found);
-    for (const auto& pod :
-         pods_.List([&](const json& object) { return OwnerUidOf(object) == placed_uid; })) {
+    for (const auto& pod : pods_.List([&](const json& object) {
+           return kube::KeyOf(object).name_space == key.name_space &&
+                  OwnerUidOf(object) == placed_uid;
+         })) {
       seen.pods.push_back(*pod);
     }
   }
@@ -240,8 +249,13 @@ reconcile::ObservedJob KubeController::Observe(const json& job) {
   const RunRegistry::View runs(runs_);
   const auto run = runs.Find(uid);
   if (run == nullptr) return seen;
-  if (run->placed && seen.placed && UidOf(*seen.placed) == run->placed_uid) {
-    run->placement_seen = true;
+  if (run->placed && seen.placed) {
+    run->placement_seen = UidOf(*seen.placed) == run->placed_uid || run->placement_seen;
+    // Of an earlier attempt, or somebody else's: nothing of it is news of this run.
+    if (UidOf(*seen.placed) != run->placed_uid) {
+      seen.placed.reset();
+      seen.pods.clear();
+    }
   }
   seen.run = run->Facts(parts_.clock.MonotonicNs());
   return seen;
@@ -433,7 +447,7 @@ void KubeController::StepRun(const json& object, const std::vector<reconcile::Ag
   const std::int64_t now_ns = parts_.clock.MonotonicNs();
   job::Order order = job::Order::kNone;
   std::vector<std::shared_ptr<agents::AgentLink>> links;
-  std::string why;
+  std::string why, placed_uid;
   {
     const RunRegistry::View runs(runs_);
     const auto found = runs.Find(UidOf(object));
@@ -445,6 +459,7 @@ void KubeController::StepRun(const json& object, const std::vector<reconcile::Ag
     }
     order = run.run->Step(now_ns);
     why = run.run->stop_reason();
+    placed_uid = run.placed_uid;
     for (const auto& [server, link] : run.links) links.push_back(link);
     if (order > job::Order::kStop) run.removed = true;
     parts_.metrics.SetPrediction(run.key.name_space, run.key.name, run.run->Predict());
@@ -458,8 +473,8 @@ void KubeController::StepRun(const json& object, const std::vector<reconcile::Ag
     for (const auto& link : links) link->SendStop(why);
     return;
   }
-  const auto removed =
-      parts_.client.Delete(kube::kJobs, kube::KeyOf(object), kube::Propagation::kForeground);
+  const auto removed = parts_.client.Delete(kube::kJobs, kube::KeyOf(object),
+                                            kube::Propagation::kForeground, placed_uid);
   if (!removed) Log(Level::kWarning, "pods_not_ended", {{"reason", removed.error().message}});
 }
 

@@ -1,5 +1,6 @@
 // The part of the controller that gets pods into the cluster, and tells why there are none.
 #include "services/base/text.h"
+#include "services/controller/kube_host/children.h"
 #include "services/controller/kube_host/kube_controller.h"
 #include "services/controller/kube_host/object_text.h"
 
@@ -45,17 +46,17 @@ void KubeController::Refuse(const json& object, PodRefusal refusal) {
 
 KubeController::Done KubeController::Place(const json& object, const std::vector<json>& objects) {
   const std::string uid = UidOf(object);
+  if (objects.empty() || !MayAsk(uid)) return {};
   for (const json& child : objects) {
     const bool is_batch = child["kind"] == "Job";
     if (is_batch) {
-      if (!MayAsk(uid)) return {};
       // Asked before, the API server says at once what its admission has against such a pod.
       if (PodRefusal refusal = TryPod(child)) {
         Refuse(object, std::move(refusal));
         return {};
       }
     }
-    const auto applied = parts_.client.Apply(child);
+    const auto applied = ApplyChild(&parts_.client, child);
     if (!applied) {
       // Quota counts Jobs and Services as well, and policies look at them.
       PodRefusal refusal = ClassifyRefusal(applied.error().status, applied.error().message);
@@ -105,7 +106,9 @@ void KubeController::LookForRefusal(const reconcile::ObservedJob& seen) {
 
 void KubeController::NotePod(const json& pod) {
   const RunRegistry::View runs(runs_);
-  if (const auto run = runs.FindPlaced(OwnerUidOf(pod))) run->NotePod(pod);
+  if (const auto run = runs.FindPlaced(kube::KeyOf(pod).name_space, OwnerUidOf(pod))) {
+    run->NotePod(pod);
+  }
 }
 
 }  // namespace eidolon::controller::kube_host

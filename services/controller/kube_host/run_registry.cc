@@ -14,9 +14,11 @@ std::shared_ptr<KubeRun> RunRegistry::View::Find(agents::AgentName agent) const 
   return found == registry_.handles_.end() ? nullptr : found->second;
 }
 
-std::shared_ptr<KubeRun> RunRegistry::View::FindPlaced(const std::string& placed_uid) const {
+std::shared_ptr<KubeRun> RunRegistry::View::FindPlaced(const std::string& name_space,
+                                                       const std::string& placed_uid) const {
   for (const auto& [uid, run] : registry_.runs_) {
-    if (!placed_uid.empty() && run->placed_uid == placed_uid) return run;
+    if (placed_uid.empty() || run->placed_uid != placed_uid) continue;
+    if (run->key.name_space == name_space) return run;
   }
   return nullptr;
 }

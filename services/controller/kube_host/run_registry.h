@@ -29,8 +29,10 @@ class RunRegistry {
     // Null when there is none.
     std::shared_ptr<KubeRun> Find(const std::string& uid) const;
     std::shared_ptr<KubeRun> Find(agents::AgentName agent) const;
-    // By the uid of its batch Job.
-    std::shared_ptr<KubeRun> FindPlaced(const std::string& placed_uid) const;
+    // By the uid of its batch Job, for an object of this namespace: an object elsewhere that names
+    // the uid as its owner has nothing to do with the run.
+    std::shared_ptr<KubeRun> FindPlaced(const std::string& name_space,
+                                        const std::string& placed_uid) const;
     bool is_closed() const { return registry_.closed_; }
 
     // Waits, unlocked, until something may have changed; at most `limit`.

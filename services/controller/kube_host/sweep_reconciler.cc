@@ -45,7 +45,7 @@ kube::Answer<void> SweepReconciler::Create(const json& sweep, json job, Created*
     }
     return {};
   }
-  if (refusal.status == 400 || refusal.status == 422) {
+  if (refusal.status == 400 || refusal.status == 422 || refusal.IsTooLarge()) {
     created->refused[name] = refusal.message;
     return {};
   }
@@ -109,8 +109,9 @@ kube::Answer<SweepReconciler::Next> SweepReconciler::Reconcile(const kube::Objec
                                 .trouble = "",
                                 .now = now};
   const std::string uid = UidOf(sweep);
-  for (const auto& job :
-       jobs_.List([&](const json& object) { return OwnerUidOf(object) == uid; })) {
+  for (const auto& job : jobs_.List([&](const json& object) {
+         return kube::KeyOf(object).name_space == key.name_space && OwnerUidOf(object) == uid;
+       })) {
     observed.jobs[kube::KeyOf(*job).name] =
         job::SummaryOf(*job, job->value("status", json::object()));
   }
