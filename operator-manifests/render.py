@@ -112,6 +112,9 @@ def breaches(documents):
             if "*" in [*rule["verbs"], *rule["resources"], *rule["apiGroups"]]:
                 yield f"{name} has a wildcard"
             own_key = "secrets" in rule["resources"] and rule.get("resourceNames") == ["eidolon-passes"]
+            named = rule.get("resourceNames") or rule["resources"] == ["serviceaccounts"]
+            if "impersonate" in rule["verbs"] and not (named and rule["verbs"] == ["impersonate"]):
+                yield f"{name} may act for anybody"
             if "pods/exec" in rule["resources"] or ("secrets" in rule["resources"] and not own_key):
                 yield f"{name} asks for {rule['resources']}"
     for document, pod in pods_of(documents):

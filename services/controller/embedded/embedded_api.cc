@@ -96,7 +96,8 @@ void EmbeddedApi::CheckCluster(const std::string& name_space, const job::ParsedJ
 }
 
 ApiResult<rest::Created> EmbeddedApi::CreateJob(const std::string& name_space, const json& document,
-                                                const std::optional<rest::IdempotencyKey>& key) {
+                                                const std::optional<rest::IdempotencyKey>& key,
+                                                const rest::Writer&) {
   job::ParsedJob parsed = job::ParseJob(document, job::Mode::kEmbedded);
   CheckNamespace(name_space, parsed.metadata, &parsed.problems);
   const auto gpus = state_.parts().simulators.ListGpus();
@@ -161,7 +162,7 @@ ApiResult<json> EmbeddedApi::GetJob(const ObjectName& job) {
   return JobTable::Render(**entry);
 }
 
-ApiResult<json> EmbeddedApi::DeleteJob(const ObjectName& job) {
+ApiResult<json> EmbeddedApi::DeleteJob(const ObjectName& job, const rest::Writer&) {
   Lock lock(state_.mutex());
   const auto found = Get(job);
   if (!found) return std::unexpected(found.error());
@@ -193,7 +194,7 @@ ApiResult<json> EmbeddedApi::DeleteJob(const ObjectName& job) {
   return object;
 }
 
-ApiResult<json> EmbeddedApi::SetSuspend(const ObjectName& job, bool suspend) {
+ApiResult<json> EmbeddedApi::SetSuspend(const ObjectName& job, bool suspend, const rest::Writer&) {
   Lock lock(state_.mutex());
   const auto found = Get(job);
   if (!found) return std::unexpected(found.error());
@@ -323,7 +324,8 @@ ApiResult<rest::Output> EmbeddedApi::FindOutput(const JobEntry& entry, const Kep
                        entry.warnings.empty() ? "it never ran" : base::Join(entry.warnings, "; ")));
 }
 
-ApiResult<json> EmbeddedApi::CreateCluster(const std::string& name_space, const json& document) {
+ApiResult<json> EmbeddedApi::CreateCluster(const std::string& name_space, const json& document,
+                                           const rest::Writer&) {
   job::ParsedCluster parsed = job::ParseCluster(document);
   CheckNamespace(name_space, parsed.metadata, &parsed.problems);
   const auto gpus = state_.parts().simulators.ListGpus();
@@ -361,7 +363,7 @@ ApiResult<json> EmbeddedApi::GetCluster(const ObjectName& cluster) {
   return JobTable::Render(*entry);
 }
 
-ApiResult<json> EmbeddedApi::DeleteCluster(const ObjectName& cluster) {
+ApiResult<json> EmbeddedApi::DeleteCluster(const ObjectName& cluster, const rest::Writer&) {
   Lock lock(state_.mutex());
   const ClusterEntry* entry = table().FindCluster(cluster.name_space, cluster.name);
   if (entry == nullptr) return NoCluster(cluster);

@@ -29,11 +29,14 @@ class EmbeddedApi final : public rest::Api {
 
   rest::ApiResult<rest::Created> CreateJob(const std::string& name_space,
                                            const nlohmann::json& document,
-                                           const std::optional<rest::IdempotencyKey>& key) override;
+                                           const std::optional<rest::IdempotencyKey>& key,
+                                           const rest::Writer&) override;
   rest::ApiResult<std::vector<nlohmann::json>> ListJobs(const std::string& name_space) override;
   rest::ApiResult<nlohmann::json> GetJob(const rest::ObjectName& job) override;
-  rest::ApiResult<nlohmann::json> DeleteJob(const rest::ObjectName& job) override;
-  rest::ApiResult<nlohmann::json> SetSuspend(const rest::ObjectName& job, bool suspend) override;
+  rest::ApiResult<nlohmann::json> DeleteJob(const rest::ObjectName& job,
+                                            const rest::Writer&) override;
+  rest::ApiResult<nlohmann::json> SetSuspend(const rest::ObjectName& job, bool suspend,
+                                             const rest::Writer&) override;
   rest::ApiResult<rest::JobChange> AwaitChange(const rest::ObjectName& job, std::int64_t after,
                                                std::chrono::milliseconds timeout) override;
   rest::ApiResult<rest::ListChange> AwaitJobs(const std::string& name_space, std::int64_t after,
@@ -46,10 +49,12 @@ class EmbeddedApi final : public rest::Api {
   rest::ApiResult<rest::Output> FindRecording(const rest::ObjectName& job,
                                               const std::string& token) override;
   rest::ApiResult<nlohmann::json> CreateCluster(const std::string& name_space,
-                                                const nlohmann::json& document) override;
+                                                const nlohmann::json& document,
+                                                const rest::Writer&) override;
   rest::ApiResult<std::vector<nlohmann::json>> ListClusters(const std::string& name_space) override;
   rest::ApiResult<nlohmann::json> GetCluster(const rest::ObjectName& cluster) override;
-  rest::ApiResult<nlohmann::json> DeleteCluster(const rest::ObjectName& cluster) override;
+  rest::ApiResult<nlohmann::json> DeleteCluster(const rest::ObjectName& cluster,
+                                                const rest::Writer&) override;
   rest::SweepApi& sweeps() override { return sweeps_; }
   base::Result<void> CheckReady() override;
   std::string MetricsText() override;

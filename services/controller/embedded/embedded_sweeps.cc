@@ -51,7 +51,8 @@ ApiResult<SweepEntry*> EmbeddedSweeps::Get(const ObjectName& sweep) {
                                              "' in namespace '", sweep.name_space, "'"));
 }
 
-ApiResult<json> EmbeddedSweeps::CreateSweep(const std::string& name_space, const json& document) {
+ApiResult<json> EmbeddedSweeps::CreateSweep(const std::string& name_space, const json& document,
+                                            const rest::Writer&) {
   json completed = document;
   const auto filled = FillInJob(&completed);
   sweep::ParsedSweep parsed = sweep::ParseSweep(completed, job::Mode::kEmbedded);
@@ -96,7 +97,7 @@ ApiResult<json> EmbeddedSweeps::GetSweep(const ObjectName& sweep) {
   return SweepTable::Render(**entry);
 }
 
-ApiResult<json> EmbeddedSweeps::DeleteSweep(const ObjectName& sweep) {
+ApiResult<json> EmbeddedSweeps::DeleteSweep(const ObjectName& sweep, const rest::Writer&) {
   Lock lock(state_.mutex());
   const auto entry = Get(sweep);
   if (!entry) return std::unexpected(entry.error());
@@ -112,7 +113,8 @@ ApiResult<json> EmbeddedSweeps::DeleteSweep(const ObjectName& sweep) {
   return object;
 }
 
-ApiResult<json> EmbeddedSweeps::PatchSweep(const ObjectName& sweep, const json& patch) {
+ApiResult<json> EmbeddedSweeps::PatchSweep(const ObjectName& sweep, const json& patch,
+                                           const rest::Writer&) {
   Lock lock(state_.mutex());
   const auto found = Get(sweep);
   if (!found) return std::unexpected(found.error());

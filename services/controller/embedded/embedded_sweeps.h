@@ -20,12 +20,15 @@ class EmbeddedSweeps final : public rest::SweepApi {
   explicit EmbeddedSweeps(ControllerState* state) : state_(*state) {}
 
   rest::ApiResult<nlohmann::json> CreateSweep(const std::string& name_space,
-                                              const nlohmann::json& document) override;
+                                              const nlohmann::json& document,
+                                              const rest::Writer&) override;
   rest::ApiResult<std::vector<nlohmann::json>> ListSweeps(const std::string& name_space) override;
   rest::ApiResult<nlohmann::json> GetSweep(const rest::ObjectName& sweep) override;
-  rest::ApiResult<nlohmann::json> DeleteSweep(const rest::ObjectName& sweep) override;
+  rest::ApiResult<nlohmann::json> DeleteSweep(const rest::ObjectName& sweep,
+                                              const rest::Writer&) override;
   rest::ApiResult<nlohmann::json> PatchSweep(const rest::ObjectName& sweep,
-                                             const nlohmann::json& patch) override;
+                                             const nlohmann::json& patch,
+                                             const rest::Writer&) override;
   rest::ApiResult<rest::JobChange> AwaitSweep(const rest::ObjectName& sweep, std::int64_t after,
                                               std::chrono::milliseconds timeout) override;
   rest::ApiResult<rest::ListChange> AwaitSweeps(const std::string& name_space, std::int64_t after,

@@ -18,12 +18,22 @@ namespace {
 
 ErrorCode CodeOf(const kube::Refusal& refusal) {
   if (refusal.IsNotFound()) return ErrorCode::kNotFound;
+  if (refusal.IsTooLarge()) return ErrorCode::kInvalidArgument;
   if (refusal.reason == "AlreadyExists") return ErrorCode::kAlreadyExists;
   if (refusal.IsConflict() || refusal.IsForbidden()) return ErrorCode::kFailedPrecondition;
   if (refusal.status == 429) return ErrorCode::kResourceExhausted;
   if (refusal.status >= 400 && refusal.status < 500) return ErrorCode::kInvalidArgument;
   return ErrorCode::kUnavailable;
 }
+
+// Of the API server, when our own permissions do not cover the user.
+constexpr char kMayNotAct[] = "cannot impersonate resource";
+constexpr char kLetItAct[] =
+    ": objects are written in the name of who asks for them, and the controller may not act for "
+    "this user; an administrator can allow it by controller.impersonate of the chart";
+constexpr char kTooLarge[] =
+    ": the object is larger than the cluster can store; shorten it, or put large parts into a "
+    "ConfigMap or the image";
 
 // "spec.env[3].name" as the JSON pointer "/spec/env/3/name".
 std::string PointerOf(const std::string& field) {
@@ -51,7 +61,15 @@ std::unexpected<ApiError> Refuse(const kube::Refusal& refusal) {
       problems.push_back({PointerOf(cause.value("field", "")), cause.value("message", "")});
     }
   }
-  return Refuse(CodeOf(refusal), refusal.message, std::move(problems));
+  ApiError error{.code = CodeOf(refusal),
+                 .message = refusal.message,
+                 .problems = std::move(problems),
+                 .is_forbidden = refusal.IsForbidden()};
+  if (refusal.IsForbidden() && refusal.message.find(kMayNotAct) != std::string::npos) {
+    error.message += kLetItAct;
+  }
+  if (refusal.IsTooLarge()) error.message += kTooLarge;
+  return std::unexpected(std::move(error));
 }
 
 void CheckNamespace(const std::string& name_space, const job::Metadata& metadata,
@@ -103,12 +121,26 @@ ApiResult<json> GetObject(kube::Client* client, const kube::Resource& resource,
   return Shown(std::move(*object));
 }
 
-ApiResult<json> DeleteObject(kube::Client* client, const kube::Resource& resource,
-                             const ObjectName& name) {
+kube::Answer<json> CreateObject(kube::Client* client, const kube::Impersonation& user,
+                                const kube::Resource& resource, json object) {
+  object["metadata"]["annotations"][kCreatedByAnnotation] = user.user;
+  return client->CreateAs(user, resource, object);
+}
+
+ApiResult<json> PatchObject(kube::Client* client, const kube::Impersonation& user,
+                            const kube::Resource& resource, const ObjectName& name,
+                            const json& patch) {
+  auto changed = client->MergePatchAs(user, resource, KeyOf(name), patch);
+  if (!changed) return Refuse(changed.error());
+  return Shown(std::move(*changed));
+}
+
+ApiResult<json> DeleteObject(kube::Client* client, const kube::Impersonation& user,
+                             const kube::Resource& resource, const ObjectName& name) {
   auto object = GetObject(client, resource, name);
   if (!object) return object;
   const auto gone =
-      client->Delete(resource, KeyOf(name), kube::Propagation::kBackground, UidOf(*object));
+      client->DeleteAs(user, resource, KeyOf(name), kube::Propagation::kBackground, UidOf(*object));
   if (!gone) return Refuse(gone.error());
   return object;
 }

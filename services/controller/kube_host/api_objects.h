@@ -38,8 +38,20 @@ rest::ApiResult<std::vector<nlohmann::json>> ListObjects(kube::Client* client,
                                                          const std::string& name_space);
 rest::ApiResult<nlohmann::json> GetObject(kube::Client* client, const kube::Resource& resource,
                                           const rest::ObjectName& name);
+
+// Who created an object by REST; the server alone writes it.
+inline constexpr char kCreatedByAnnotation[] = "eidolon.dev/created-by";
+
+// Writes are requests of the user, whom the API server authorizes, admits and logs.
+kube::Answer<nlohmann::json> CreateObject(kube::Client* client, const kube::Impersonation& user,
+                                          const kube::Resource& resource, nlohmann::json object);
+rest::ApiResult<nlohmann::json> PatchObject(kube::Client* client, const kube::Impersonation& user,
+                                            const kube::Resource& resource,
+                                            const rest::ObjectName& name,
+                                            const nlohmann::json& patch);
 // With what belongs to it. Answers the object as it was.
-rest::ApiResult<nlohmann::json> DeleteObject(kube::Client* client, const kube::Resource& resource,
+rest::ApiResult<nlohmann::json> DeleteObject(kube::Client* client, const kube::Impersonation& user,
+                                             const kube::Resource& resource,
                                              const rest::ObjectName& name);
 
 }  // namespace eidolon::controller::kube_host

@@ -6,6 +6,7 @@
 #include "services/base/text.h"
 #include "services/base/utc.h"
 #include "services/controller/job/job.h"
+#include "services/controller/job/object_size.h"
 #include "services/controller/job/summary.h"
 #include "services/controller/kube/lease.h"
 #include "services/controller/kube_host/api_objects.h"
@@ -39,12 +40,13 @@ std::string KeyLabelOf(const rest::IdempotencyKey& key) {
 KubeApi::KubeApi(std::string name_space, KubeApiParts parts)
     : name_space_(std::move(name_space)),
       parts_(std::move(parts)),
+      users_(&parts_.reviews),
       jobs_({kube::kSimulationJobs, name_space_, ""}, &parts_.client,
             [this](const json&) {
               const std::lock_guard lock(mutex_);
               changed_.notify_all();
             }),
-      sweeps_(name_space_, &parts_.client) {}
+      sweeps_(name_space_, &parts_.client, &users_) {}
 
 KubeApi::~KubeApi() { Stop(); }
 
@@ -79,10 +81,16 @@ ApiResult<std::optional<rest::Created>> KubeApi::FindRepeated(const std::string&
 }
 
 ApiResult<rest::Created> KubeApi::CreateJob(const std::string& name_space, const json& document,
-                                            const std::optional<rest::IdempotencyKey>& key) {
+                                            const std::optional<rest::IdempotencyKey>& key,
+                                            const rest::Writer& writer) {
   job::ParsedJob parsed = job::ParseJob(document, job::Mode::kKubernetes);
   CheckNamespace(name_space, parsed.metadata, &parsed.problems);
   if (!parsed.problems.empty()) return RefuseDocument("simulation job", std::move(parsed.problems));
+  const auto user = users_.Find(writer);
+  if (!user) return std::unexpected(user.error());
+  if (auto may = users_.CheckPodFields(*user, name_space, FindPodFields(document)); !may) {
+    return std::unexpected(may.error());
+  }
   json object = Prepared(document, name_space, job::kJobKind);
   if (key) {
     auto repeated = FindRepeated(name_space, *key);
@@ -98,7 +106,8 @@ ApiResult<rest::Created> KubeApi::CreateJob(const std::string& name_space, const
       metadata.erase("generateName");
     }
   }
-  const auto created = parts_.client.Create(kube::kSimulationJobs, object);
+  const auto created = CreateObject(&parts_.client, kube::ToImpersonation(*user),
+                                    kube::kSimulationJobs, std::move(object));
   if (created) return rest::Created{Shown(*created), false};
   if (key && created.error().reason == "AlreadyExists") {
     auto repeated = FindRepeated(name_space, *key);
@@ -116,8 +125,11 @@ ApiResult<json> KubeApi::GetJob(const ObjectName& job) {
   return GetObject(&parts_.client, kube::kSimulationJobs, job);
 }
 
-ApiResult<json> KubeApi::DeleteJob(const ObjectName& job) {
-  auto object = DeleteObject(&parts_.client, kube::kSimulationJobs, job);
+ApiResult<json> KubeApi::DeleteJob(const ObjectName& job, const rest::Writer& writer) {
+  const auto user = users_.Find(writer);
+  if (!user) return std::unexpected(user.error());
+  auto object =
+      DeleteObject(&parts_.client, kube::ToImpersonation(*user), kube::kSimulationJobs, job);
   // The pods of a running job go after it.
   if (object && !IsOver(*object)) {
     (*object)["metadata"]["deletionTimestamp"] = base::FormatUtc(parts_.clock.UnixNs());
@@ -125,17 +137,18 @@ ApiResult<json> KubeApi::DeleteJob(const ObjectName& job) {
   return object;
 }
 
-ApiResult<json> KubeApi::SetSuspend(const ObjectName& job, bool suspend) {
+ApiResult<json> KubeApi::SetSuspend(const ObjectName& job, bool suspend,
+                                    const rest::Writer& writer) {
   const auto present = GetJob(job);
   if (!present) return present;
   if (IsOver(*present)) {
     return Refuse(ErrorCode::kFailedPrecondition,
                   "only a job that is not over can be suspended or resumed");
   }
-  auto changed = parts_.client.MergePatch(kube::kSimulationJobs, KeyOf(job),
-                                          {{"spec", {{"suspend", suspend}}}});
-  if (!changed) return Refuse(changed.error());
-  return Shown(std::move(*changed));
+  const auto user = users_.Find(writer);
+  if (!user) return std::unexpected(user.error());
+  return PatchObject(&parts_.client, kube::ToImpersonation(*user), kube::kSimulationJobs, job,
+                     {{"spec", {{"suspend", suspend}}}});
 }
 
 ApiResult<rest::JobChange> KubeApi::AwaitChange(const ObjectName& job, std::int64_t after,
@@ -197,6 +210,8 @@ kube::Answer<std::vector<json>> KubeApi::PodsOf(const json& job) {
     if (placed.error().IsNotFound()) return std::vector<json>();
     return std::unexpected(placed.error());
   }
+  // Somebody else's batch Job of the same name.
+  if (OwnerUidOf(*placed) != UidOf(job)) return std::vector<json>();
   auto page = parts_.client.List(kube::kPods, name_space, StrCat(reconcile::kJobLabel, "=", name));
   if (!page) return std::unexpected(page.error());
   // Labels are anybody's; owners are looked at.
@@ -292,14 +307,21 @@ ApiResult<rest::Output> KubeApi::FindOutput(const json& object, const WantedFile
                      {key.name_space, key.name}, &parts_.outputs);
 }
 
-ApiResult<json> KubeApi::CreateCluster(const std::string& name_space, const json& document) {
+ApiResult<json> KubeApi::CreateCluster(const std::string& name_space, const json& document,
+                                       const rest::Writer& writer) {
   job::ParsedCluster parsed = job::ParseCluster(document);
+  if (document.is_object()) {
+    job::CheckSpecSize(document, job::kClusterSpecBytesMax, &parsed.problems);
+  }
   CheckNamespace(name_space, parsed.metadata, &parsed.problems);
   if (!parsed.problems.empty()) {
     return RefuseDocument("simulated cluster", std::move(parsed.problems));
   }
-  auto created = parts_.client.Create(kube::kSimulatedClusters,
-                                      Prepared(document, name_space, job::kClusterKind));
+  const auto user = users_.Find(writer);
+  if (!user) return std::unexpected(user.error());
+  auto created =
+      CreateObject(&parts_.client, kube::ToImpersonation(*user), kube::kSimulatedClusters,
+                   Prepared(document, name_space, job::kClusterKind));
   if (!created) return Refuse(created.error());
   return Shown(std::move(*created));
 }
@@ -313,8 +335,11 @@ ApiResult<json> KubeApi::GetCluster(const ObjectName& cluster) {
   return GetObject(&parts_.client, kube::kSimulatedClusters, cluster);
 }
 
-ApiResult<json> KubeApi::DeleteCluster(const ObjectName& cluster) {
-  return DeleteObject(&parts_.client, kube::kSimulatedClusters, cluster);
+ApiResult<json> KubeApi::DeleteCluster(const ObjectName& cluster, const rest::Writer& writer) {
+  const auto user = users_.Find(writer);
+  if (!user) return std::unexpected(user.error());
+  return DeleteObject(&parts_.client, kube::ToImpersonation(*user), kube::kSimulatedClusters,
+                      cluster);
 }
 
 base::Result<void> KubeApi::CheckReady() {

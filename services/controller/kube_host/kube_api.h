@@ -1,6 +1,7 @@
 // The REST API on Kubernetes: custom resources by way of the API server, so that kubectl and REST
 // always agree. It keeps no state of its own, so that every replica serves it; who may do what was
-// decided before (KubeAuthorizer).
+// decided before (KubeAuthorizer). It writes in the name of the user, so that what the API server
+// refuses them, or logs of them, is the same by kubectl and REST.
 #pragma once
 
 #include <chrono>
@@ -17,6 +18,7 @@
 #include "services/controller/kube/informer.h"
 #include "services/controller/kube_host/kube_sweeps.h"
 #include "services/controller/kube_host/peer_output.h"
+#include "services/controller/kube_host/rest_user.h"
 #include "services/controller/metrics/metrics.h"
 #include "services/controller/outputs/output_store.h"
 #include "services/controller/rest/api.h"
@@ -27,6 +29,7 @@ namespace eidolon::controller::kube_host {
 struct KubeApiParts {
   const base::RealClock& clock;
   kube::Client& client;
+  kube::Reviews& reviews;
   metrics::Metrics& metrics;
   std::function<std::string()> metrics_text;
   outputs::OutputStore& outputs;  // Of this controller.
@@ -47,11 +50,14 @@ class KubeApi final : public rest::Api {
 
   rest::ApiResult<rest::Created> CreateJob(const std::string& name_space,
                                            const nlohmann::json& document,
-                                           const std::optional<rest::IdempotencyKey>& key) override;
+                                           const std::optional<rest::IdempotencyKey>& key,
+                                           const rest::Writer& writer) override;
   rest::ApiResult<std::vector<nlohmann::json>> ListJobs(const std::string& name_space) override;
   rest::ApiResult<nlohmann::json> GetJob(const rest::ObjectName& job) override;
-  rest::ApiResult<nlohmann::json> DeleteJob(const rest::ObjectName& job) override;
-  rest::ApiResult<nlohmann::json> SetSuspend(const rest::ObjectName& job, bool suspend) override;
+  rest::ApiResult<nlohmann::json> DeleteJob(const rest::ObjectName& job,
+                                            const rest::Writer& writer) override;
+  rest::ApiResult<nlohmann::json> SetSuspend(const rest::ObjectName& job, bool suspend,
+                                             const rest::Writer& writer) override;
   rest::ApiResult<rest::JobChange> AwaitChange(const rest::ObjectName& job, std::int64_t after,
                                                std::chrono::milliseconds timeout) override;
   rest::ApiResult<rest::ListChange> AwaitJobs(const std::string& name_space, std::int64_t after,
@@ -66,10 +72,12 @@ class KubeApi final : public rest::Api {
   rest::ApiResult<rest::Output> FindRecording(const rest::ObjectName& job,
                                               const std::string& token) override;
   rest::ApiResult<nlohmann::json> CreateCluster(const std::string& name_space,
-                                                const nlohmann::json& document) override;
+                                                const nlohmann::json& document,
+                                                const rest::Writer& writer) override;
   rest::ApiResult<std::vector<nlohmann::json>> ListClusters(const std::string& name_space) override;
   rest::ApiResult<nlohmann::json> GetCluster(const rest::ObjectName& cluster) override;
-  rest::ApiResult<nlohmann::json> DeleteCluster(const rest::ObjectName& cluster) override;
+  rest::ApiResult<nlohmann::json> DeleteCluster(const rest::ObjectName& cluster,
+                                                const rest::Writer& writer) override;
   rest::SweepApi& sweeps() override { return sweeps_; }
   base::Result<void> CheckReady() override;
   std::string MetricsText() override { return parts_.metrics_text(); }
@@ -96,6 +104,7 @@ class KubeApi final : public rest::Api {
 
   const std::string name_space_;
   const KubeApiParts parts_;
+  const RestUsers users_;
   kube::Informer jobs_;
   KubeSweeps sweeps_;
   std::mutex mutex_;  // Guards what follows.

@@ -1,82 +1,17 @@
 // REST on Kubernetes: HTTP in, custom resources out.
-#include "services/controller/kube_host/kube_api.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <httplib.h>
-#include <prometheus/registry.h>
 
 #include <fstream>
 #include <thread>
 
-#include "services/controller/kube_host/fake_cluster_test.h"
-#include "services/controller/kube_host/kube_authorizer.h"
+#include "services/controller/kube_host/kube_api_fixture_test.h"
 #include "services/controller/kube_host/pod_logs.h"
 #include "services/controller/kube_host/probe.h"
-#include "services/controller/rest/rest_server.h"
 #include "services/testing/temporary_directory.h"
 
 namespace eidolon::controller::kube_host {
 namespace {
-
-using nlohmann::json;
-using ::testing::HasSubstr;
-
-constexpr char kJobs[] = "/api/v1/namespaces/team/simulationjobs";
-constexpr char kBody[] = R"({"apiVersion": "eidolon.dev/v1alpha1", "kind": "SimulationJob",
-  "metadata": {"name": "a"}, "spec": {"clusterRef": {"name": "pod"}, "image": "train:1",
-  "command": ["true"]}})";
-
-class KubeApiTest : public ::testing::Test {
- protected:
-  KubeApiTest()
-      : client_({.url = cluster_.url(), .ca_file = {}, .token_file = {}}, clock_),
-        reviews_(&client_, clock_),
-        metrics_(&registry_),
-        peers_(&client_, {"eidolon", "controllers"}),
-        api_("", {.clock = clock_,
-                  .client = client_,
-                  .metrics = metrics_,
-                  .metrics_text = [] { return "# HELP a b\n"; },
-                  .outputs = outputs_,
-                  .rest_address = "10.0.0.1:8080",
-                  .peers = peers_}),
-        authorizer_(&reviews_),
-        server_(
-            std::move(*rest::RestServer::Start({.address = "127.0.0.1:0"}, &api_, &authorizer_))),
-        http_("http://" + server_->address()) {
-    api_.Start();
-    http_.set_read_timeout(20);
-    cluster_.AddToken("ann", kRestAudience, "ann");
-    for (const char* verb : {"get", "list", "watch", "create", "patch", "delete"}) {
-      cluster_.Allow(std::string("ann ") + verb + " simulationjobs team");
-      cluster_.Allow(std::string("ann ") + verb + " simulatedclusters team");
-    }
-    http_.set_bearer_token_auth("ann");
-  }
-  ~KubeApiTest() override {
-    api_.Stop();
-    server_->Stop();
-  }
-
-  httplib::Result Post(const std::string& body, const httplib::Headers& headers = {}) {
-    return http_.Post(kJobs, headers, body, "application/json");
-  }
-
-  const base::SystemClock clock_;
-  FakeCluster cluster_;
-  kube::Client client_;
-  kube::Reviews reviews_;
-  prometheus::Registry registry_;
-  metrics::Metrics metrics_;
-  const Peers peers_;
-  testing::TemporaryDirectory folder_;
-  outputs::OutputStore outputs_{{.folder = folder_.path(), .bytes_max = 40'000}};
-  KubeApi api_;
-  KubeAuthorizer authorizer_;
-  std::unique_ptr<rest::RestServer> server_;
-  httplib::Client http_;
-};
 
 TEST_F(KubeApiTest, CreatesListsPatchesAndDeletesCustomResources) {
   const auto created = Post(kBody);
@@ -218,7 +153,14 @@ TEST_F(KubeApiTest, EventsFollowTheObject) {
 
 TEST_F(KubeApiTest, LogsAreThoseOfTheJobsOwnPods) {
   ASSERT_EQ(Post(kBody)->status, 201);
-  cluster_.Put(kube::kJobs, {"team", "a"}, {{"metadata", {{"uid", "batch"}}}});
+  const std::string uid = (*cluster_.Find(kube::kSimulationJobs, {"team", "a"}))["metadata"]["uid"];
+  const auto own = [&](const std::string& owner) {
+    cluster_.Put(
+        kube::kJobs, {"team", "a"},
+        {{"metadata",
+          {{"uid", "batch"}, {"ownerReferences", {{{"uid", owner}, {"controller", true}}}}}}});
+  };
+  own(uid);
   const json ours = {{"metadata",
                       {{"labels", {{"eidolon.dev/simulation-job", "a"}}},
                        {"ownerReferences", {{{"uid", "batch"}, {"controller", true}}}}}}};
@@ -232,6 +174,8 @@ TEST_F(KubeApiTest, LogsAreThoseOfTheJobsOwnPods) {
 
   EXPECT_EQ(log->status, 200);
   EXPECT_EQ(log->body, "step 1\n");
+  own("another's");
+  EXPECT_EQ(http_.Get((std::string(kJobs) + "/a/logs").c_str())->body, "");
 }
 
 TEST(PodLogsTest, MergesByTimeAndHoldsBackWhatIsYoung) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "services/base/text.h"
+#include "services/controller/job/fields.h"
 #include "services/controller/kube_host/api_objects.h"
 #include "services/controller/kube_host/object_text.h"
 #include "services/controller/sweep/change.h"
@@ -14,9 +15,35 @@ using nlohmann::json;
 using rest::ApiResult;
 using rest::ObjectName;
 
-KubeSweeps::KubeSweeps(std::string name_space, kube::Client* client)
+namespace {
+
+// What a patch wants of annotations, but for the one that says who created the sweep.
+void KeepCreator(const json& sweep, json* patch, job::Problems* problems) {
+  const auto metadata = patch->find("metadata");
+  if (metadata == patch->end() || !metadata->contains("annotations")) return;
+  json& annotations = (*metadata)["annotations"];
+  const json present = sweep["metadata"].value("annotations", json::object());
+  if (annotations.is_null()) {
+    annotations = json::object();
+    for (const auto& [name, value] : present.items()) {
+      if (name != kCreatedByAnnotation) annotations[name] = nullptr;
+    }
+  }
+  if (!annotations.is_object() || !annotations.contains(kCreatedByAnnotation)) return;
+  if (present.contains(kCreatedByAnnotation) &&
+      annotations[kCreatedByAnnotation] == present[kCreatedByAnnotation]) {
+    return;
+  }
+  problems->push_back({"/metadata/annotations" + job::PointerTo(kCreatedByAnnotation),
+                       "is written by the server alone"});
+}
+
+}  // namespace
+
+KubeSweeps::KubeSweeps(std::string name_space, kube::Client* client, const RestUsers* users)
     : name_space_(std::move(name_space)),
       client_(*client),
+      users_(*users),
       sweeps_({kube::kSimulationSweeps, name_space_, ""}, client, [this](const json&) {
         const std::lock_guard lock(mutex_);
         changed_.notify_all();
@@ -33,14 +60,20 @@ void KubeSweeps::Stop() {
   sweeps_.Stop();
 }
 
-ApiResult<json> KubeSweeps::CreateSweep(const std::string& name_space, const json& document) {
+ApiResult<json> KubeSweeps::CreateSweep(const std::string& name_space, const json& document,
+                                        const rest::Writer& writer) {
   sweep::ParsedSweep parsed = sweep::ParseSweep(document, job::Mode::kKubernetes);
   CheckNamespace(name_space, parsed.metadata, &parsed.problems);
   if (!parsed.problems.empty()) {
     return RefuseDocument("simulation sweep", std::move(parsed.problems));
   }
-  auto created =
-      client_.Create(kube::kSimulationSweeps, Prepared(document, name_space, sweep::kSweepKind));
+  const auto user = users_.Find(writer);
+  if (!user) return std::unexpected(user.error());
+  if (auto may = users_.CheckPodFields(*user, name_space, FindPodFieldsOfSweep(document)); !may) {
+    return std::unexpected(may.error());
+  }
+  auto created = CreateObject(&client_, kube::ToImpersonation(*user), kube::kSimulationSweeps,
+                              Prepared(document, name_space, sweep::kSweepKind));
   if (!created) return Refuse(created.error());
   return Shown(std::move(*created));
 }
@@ -54,22 +87,27 @@ ApiResult<json> KubeSweeps::GetSweep(const ObjectName& sweep) {
   return GetObject(&client_, kube::kSimulationSweeps, sweep);
 }
 
-ApiResult<json> KubeSweeps::DeleteSweep(const ObjectName& sweep) {
-  return DeleteObject(&client_, kube::kSimulationSweeps, sweep);
+ApiResult<json> KubeSweeps::DeleteSweep(const ObjectName& sweep, const rest::Writer& writer) {
+  const auto user = users_.Find(writer);
+  if (!user) return std::unexpected(user.error());
+  return DeleteObject(&client_, kube::ToImpersonation(*user), kube::kSimulationSweeps, sweep);
 }
 
-ApiResult<json> KubeSweeps::PatchSweep(const ObjectName& sweep, const json& patch) {
+ApiResult<json> KubeSweeps::PatchSweep(const ObjectName& sweep, const json& patch,
+                                       const rest::Writer& writer) {
   auto present = GetSweep(sweep);
   if (!present) return present;
   sweep::SweepChange change = sweep::ReadSweepChange(*present, patch, job::Mode::kKubernetes);
+  KeepCreator(*present, &change.patch, &change.problems);
   if (!change.problems.empty()) return RefuseDocument("change", std::move(change.problems));
   if (change.of_spec && sweep::IsSweepOver(*present)) {
     return Refuse(base::ErrorCode::kFailedPrecondition, sweep::kOverText);
   }
   if (change.patch.empty()) return present;
-  auto changed = client_.MergePatch(kube::kSimulationSweeps, KeyOf(sweep), change.patch);
-  if (!changed) return Refuse(changed.error());
-  return Shown(std::move(*changed));
+  const auto user = users_.Find(writer);
+  if (!user) return std::unexpected(user.error());
+  return PatchObject(&client_, kube::ToImpersonation(*user), kube::kSimulationSweeps, sweep,
+                     change.patch);
 }
 
 ApiResult<rest::JobChange> KubeSweeps::AwaitSweep(const ObjectName& sweep, std::int64_t after,

@@ -11,27 +11,31 @@
 
 #include "services/controller/kube/client.h"
 #include "services/controller/kube/informer.h"
+#include "services/controller/kube_host/rest_user.h"
 #include "services/controller/rest/api.h"
 
 namespace eidolon::controller::kube_host {
 
-// Thread safe. The client must outlive it.
+// Thread safe. Client and users must outlive it.
 class KubeSweeps final : public rest::SweepApi {
  public:
   // `name_space`: the only one that is served; empty: all.
-  KubeSweeps(std::string name_space, kube::Client* client);
+  KubeSweeps(std::string name_space, kube::Client* client, const RestUsers* users);
 
   void Start();
   // Lets those go who wait for changes.
   void Stop();
 
   rest::ApiResult<nlohmann::json> CreateSweep(const std::string& name_space,
-                                              const nlohmann::json& document) override;
+                                              const nlohmann::json& document,
+                                              const rest::Writer& writer) override;
   rest::ApiResult<std::vector<nlohmann::json>> ListSweeps(const std::string& name_space) override;
   rest::ApiResult<nlohmann::json> GetSweep(const rest::ObjectName& sweep) override;
-  rest::ApiResult<nlohmann::json> DeleteSweep(const rest::ObjectName& sweep) override;
+  rest::ApiResult<nlohmann::json> DeleteSweep(const rest::ObjectName& sweep,
+                                              const rest::Writer& writer) override;
   rest::ApiResult<nlohmann::json> PatchSweep(const rest::ObjectName& sweep,
-                                             const nlohmann::json& patch) override;
+                                             const nlohmann::json& patch,
+                                             const rest::Writer& writer) override;
   rest::ApiResult<rest::JobChange> AwaitSweep(const rest::ObjectName& sweep, std::int64_t after,
                                               std::chrono::milliseconds timeout) override;
   rest::ApiResult<rest::ListChange> AwaitSweeps(const std::string& name_space, std::int64_t after,
@@ -41,6 +45,7 @@ class KubeSweeps final : public rest::SweepApi {
  private:
   const std::string name_space_;
   kube::Client& client_;
+  const RestUsers& users_;
   std::mutex mutex_;  // Guards what follows.
   std::condition_variable changed_;
   bool stopping_ = false;

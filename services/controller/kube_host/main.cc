@@ -127,6 +127,7 @@ int Serve(Flags flags) {
   controller::kube_host::KubeApi api(flags.options.name_space,
                                      {.clock = clock,
                                       .client = client,
+                                      .reviews = reviews,
                                       .metrics = metrics,
                                       .metrics_text = [&page] { return page.Text(); },
                                       .outputs = outputs,

@@ -57,6 +57,7 @@ class Face {
         peers_(&client_, {"eidolon", "controllers"}),
         api_("", {.clock = clock_,
                   .client = client_,
+                  .reviews = reviews_,
                   .metrics = metrics_,
                   .metrics_text = [] { return ""; },
                   .outputs = *outputs,

@@ -46,6 +46,7 @@ std::string BearerToken(const httplib::Request& request);
 // Whether the request comes over the Unix socket from this process's own user or from root: the
 // kernel says so.
 bool IsOwner(const httplib::Request& request);
+inline Writer WriterOf(const httplib::Request& request) { return {BearerToken(request)}; }
 bool IsSet(const httplib::Request& request, const char* name);
 
 inline ObjectName NameOf(const PathParts& parts) { return {parts[0], parts[1]}; }

@@ -24,6 +24,7 @@ struct ApiError {
   // What kResourceExhausted is about: the disk, or the quota of the data folder.
   bool disk_full = false;
   bool over_quota = false;
+  bool is_forbidden = false;  // The user may not; `problems` are fields that they may not set.
 };
 
 template <typename T>
@@ -64,22 +65,30 @@ struct LogPart {
   bool ended = false;  // Nothing will follow.
 };
 
+// Who writes, for whoever has to know in whose name: the token of the request; empty: the process
+// itself, or its user.
+struct Writer {
+  std::string token;
+};
+
 // Sweeps of jobs (controller/sweep). Thread safe.
 class SweepApi {
  public:
   virtual ~SweepApi() = default;
 
   virtual ApiResult<nlohmann::json> CreateSweep(const std::string& name_space,
-                                                const nlohmann::json& document) = 0;
+                                                const nlohmann::json& document,
+                                                const Writer& writer = {}) = 0;
   // In order of creation. Empty namespace: all.
   virtual ApiResult<std::vector<nlohmann::json>> ListSweeps(const std::string& name_space) = 0;
   virtual ApiResult<nlohmann::json> GetSweep(const ObjectName& sweep) = 0;
   // Its jobs are deleted first. Answers the object as it was.
-  virtual ApiResult<nlohmann::json> DeleteSweep(const ObjectName& sweep) = 0;
+  virtual ApiResult<nlohmann::json> DeleteSweep(const ObjectName& sweep,
+                                                const Writer& writer = {}) = 0;
   // Takes a merge patch of spec.suspend, spec.concurrency, labels and annotations; a patch that
   // changes more is refused, each field with its problem.
-  virtual ApiResult<nlohmann::json> PatchSweep(const ObjectName& sweep,
-                                               const nlohmann::json& patch) = 0;
+  virtual ApiResult<nlohmann::json> PatchSweep(const ObjectName& sweep, const nlohmann::json& patch,
+                                               const Writer& writer = {}) = 0;
   // As Api::AwaitChange.
   virtual ApiResult<JobChange> AwaitSweep(const ObjectName& sweep, std::int64_t after,
                                           std::chrono::milliseconds timeout) = 0;
@@ -102,14 +111,16 @@ class Api {
 
   virtual ApiResult<Created> CreateJob(const std::string& name_space,
                                        const nlohmann::json& document,
-                                       const std::optional<IdempotencyKey>& key) = 0;
+                                       const std::optional<IdempotencyKey>& key,
+                                       const Writer& writer = {}) = 0;
   // In order of creation. Empty namespace: all.
   virtual ApiResult<std::vector<nlohmann::json>> ListJobs(const std::string& name_space) = 0;
   virtual ApiResult<nlohmann::json> GetJob(const ObjectName& job) = 0;
   // Cancels a running job first; it is gone when its agents are. Answers the object as it was.
-  virtual ApiResult<nlohmann::json> DeleteJob(const ObjectName& job) = 0;
+  virtual ApiResult<nlohmann::json> DeleteJob(const ObjectName& job, const Writer& writer = {}) = 0;
   // Lets a suspended job wait for its turn, or takes a waiting one out of the queue.
-  virtual ApiResult<nlohmann::json> SetSuspend(const ObjectName& job, bool suspend) = 0;
+  virtual ApiResult<nlohmann::json> SetSuspend(const ObjectName& job, bool suspend,
+                                               const Writer& writer = {}) = 0;
   // Waits until the job has a version above `after`, at most `timeout`; answers its present state
   // either way. kUnavailable when the controller is being stopped.
   virtual ApiResult<JobChange> AwaitChange(const ObjectName& job, std::int64_t after,
@@ -129,10 +140,12 @@ class Api {
   virtual ApiResult<Output> FindRecording(const ObjectName& job, const std::string& token) = 0;
 
   virtual ApiResult<nlohmann::json> CreateCluster(const std::string& name_space,
-                                                  const nlohmann::json& document) = 0;
+                                                  const nlohmann::json& document,
+                                                  const Writer& writer = {}) = 0;
   virtual ApiResult<std::vector<nlohmann::json>> ListClusters(const std::string& name_space) = 0;
   virtual ApiResult<nlohmann::json> GetCluster(const ObjectName& cluster) = 0;
-  virtual ApiResult<nlohmann::json> DeleteCluster(const ObjectName& cluster) = 0;
+  virtual ApiResult<nlohmann::json> DeleteCluster(const ObjectName& cluster,
+                                                  const Writer& writer = {}) = 0;
 
   virtual SweepApi& sweeps() = 0;
 

@@ -48,7 +48,7 @@ void FakeApi::EndLog() {
 }
 
 ApiResult<Created> FakeApi::CreateJob(const std::string&, const json& document,
-                                      const std::optional<IdempotencyKey>& key) {
+                                      const std::optional<IdempotencyKey>& key, const Writer&) {
   const std::lock_guard lock(mutex_);
   if (!document.contains("metadata")) {
     return std::unexpected(ApiError{base::ErrorCode::kInvalidArgument,
@@ -78,7 +78,7 @@ ApiResult<json> FakeApi::GetJob(const ObjectName& job) {
   return Render(jobs_[job.name]);
 }
 
-ApiResult<json> FakeApi::DeleteJob(const ObjectName& job) {
+ApiResult<json> FakeApi::DeleteJob(const ObjectName& job, const Writer&) {
   const std::lock_guard lock(mutex_);
   if (!jobs_.contains(job.name)) return Missing(job.name);
   json object = Render(jobs_[job.name]);
@@ -87,7 +87,7 @@ ApiResult<json> FakeApi::DeleteJob(const ObjectName& job) {
   return object;
 }
 
-ApiResult<json> FakeApi::SetSuspend(const ObjectName& job, bool suspend) {
+ApiResult<json> FakeApi::SetSuspend(const ObjectName& job, bool suspend, const Writer&) {
   const std::lock_guard lock(mutex_);
   if (!jobs_.contains(job.name)) return Missing(job.name);
   jobs_[job.name].document["spec"]["suspend"] = suspend;
@@ -142,15 +142,17 @@ ApiResult<LogPart> FakeApi::ReadLog(const ObjectName&, std::uint64_t offset,
   return part;
 }
 
-ApiResult<json> FakeApi::CreateCluster(const std::string&, const json& document) {
+ApiResult<json> FakeApi::CreateCluster(const std::string&, const json& document, const Writer&) {
   return document;
 }
 
 ApiResult<json> FakeApi::GetCluster(const ObjectName& cluster) { return Missing(cluster.name); }
 
-ApiResult<json> FakeApi::DeleteCluster(const ObjectName& cluster) { return Missing(cluster.name); }
+ApiResult<json> FakeApi::DeleteCluster(const ObjectName& cluster, const Writer&) {
+  return Missing(cluster.name);
+}
 
-ApiResult<json> FakeSweepApi::CreateSweep(const std::string&, const json& document) {
+ApiResult<json> FakeSweepApi::CreateSweep(const std::string&, const json& document, const Writer&) {
   const std::lock_guard lock(mutex_);
   const std::string name = document["metadata"]["name"];
   json& sweep = sweeps_[name] = document;
@@ -172,7 +174,7 @@ ApiResult<json> FakeSweepApi::GetSweep(const ObjectName& sweep) {
   return sweeps_[sweep.name];
 }
 
-ApiResult<json> FakeSweepApi::DeleteSweep(const ObjectName& sweep) {
+ApiResult<json> FakeSweepApi::DeleteSweep(const ObjectName& sweep, const Writer&) {
   const std::lock_guard lock(mutex_);
   if (!sweeps_.contains(sweep.name)) return Missing(sweep.name);
   json object = sweeps_[sweep.name];
@@ -189,7 +191,8 @@ ApiResult<JobChange> FakeSweepApi::AwaitSweep(const ObjectName& sweep, std::int6
   return JobChange{*found, 1, true};
 }
 
-ApiResult<json> FakeSweepApi::PatchSweep(const ObjectName& sweep, const json& patch) {
+ApiResult<json> FakeSweepApi::PatchSweep(const ObjectName& sweep, const json& patch,
+                                         const Writer&) {
   const std::lock_guard lock(mutex_);
   if (!sweeps_.contains(sweep.name)) return Missing(sweep.name);
   sweeps_[sweep.name].merge_patch(patch);

@@ -16,12 +16,12 @@ namespace eidolon::controller::rest {
 class FakeSweepApi final : public SweepApi {
  public:
   ApiResult<nlohmann::json> CreateSweep(const std::string& name_space,
-                                        const nlohmann::json& document) override;
+                                        const nlohmann::json& document, const Writer&) override;
   ApiResult<std::vector<nlohmann::json>> ListSweeps(const std::string& name_space) override;
   ApiResult<nlohmann::json> GetSweep(const ObjectName& sweep) override;
-  ApiResult<nlohmann::json> DeleteSweep(const ObjectName& sweep) override;
-  ApiResult<nlohmann::json> PatchSweep(const ObjectName& sweep,
-                                       const nlohmann::json& patch) override;
+  ApiResult<nlohmann::json> DeleteSweep(const ObjectName& sweep, const Writer&) override;
+  ApiResult<nlohmann::json> PatchSweep(const ObjectName& sweep, const nlohmann::json& patch,
+                                       const Writer&) override;
   ApiResult<JobChange> AwaitSweep(const ObjectName& sweep, std::int64_t after,
                                   std::chrono::milliseconds timeout) override;
   ApiResult<ListChange> AwaitSweeps(const std::string& name_space, std::int64_t after,
@@ -45,11 +45,11 @@ class FakeApi final : public Api {
   void SetReady(bool ready) { ready_ = ready; }
 
   ApiResult<Created> CreateJob(const std::string& name_space, const nlohmann::json& document,
-                               const std::optional<IdempotencyKey>& key) override;
+                               const std::optional<IdempotencyKey>& key, const Writer&) override;
   ApiResult<std::vector<nlohmann::json>> ListJobs(const std::string& name_space) override;
   ApiResult<nlohmann::json> GetJob(const ObjectName& job) override;
-  ApiResult<nlohmann::json> DeleteJob(const ObjectName& job) override;
-  ApiResult<nlohmann::json> SetSuspend(const ObjectName& job, bool suspend) override;
+  ApiResult<nlohmann::json> DeleteJob(const ObjectName& job, const Writer&) override;
+  ApiResult<nlohmann::json> SetSuspend(const ObjectName& job, bool suspend, const Writer&) override;
   ApiResult<JobChange> AwaitChange(const ObjectName& job, std::int64_t after,
                                    std::chrono::milliseconds timeout) override;
   ApiResult<ListChange> AwaitJobs(const std::string& name_space, std::int64_t after,
@@ -65,12 +65,12 @@ class FakeApi final : public Api {
     is_copy_ = is_copy;
   }
   ApiResult<nlohmann::json> CreateCluster(const std::string& name_space,
-                                          const nlohmann::json& document) override;
+                                          const nlohmann::json& document, const Writer&) override;
   ApiResult<std::vector<nlohmann::json>> ListClusters(const std::string&) override {
     return std::vector<nlohmann::json>();
   }
   ApiResult<nlohmann::json> GetCluster(const ObjectName& cluster) override;
-  ApiResult<nlohmann::json> DeleteCluster(const ObjectName& cluster) override;
+  ApiResult<nlohmann::json> DeleteCluster(const ObjectName& cluster, const Writer&) override;
   SweepApi& sweeps() override { return sweeps_; }
   base::Result<void> CheckReady() override;
   std::string MetricsText() override { return "# HELP a b\n"; }

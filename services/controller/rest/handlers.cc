@@ -153,7 +153,7 @@ void Handlers::AddClusters() {
       {"POST", all, [this](const Request& request, const PathParts& parts, Response* response) {
          const auto document = ReadDocument(request, response);
          if (!document) return;
-         const auto created = api_.CreateCluster(parts[0], *document);
+         const auto created = api_.CreateCluster(parts[0], *document, WriterOf(request));
          if (!created) return Answer(created.error(), request, response);
          AnswerCreated(*created, request, response);
        }});
@@ -163,7 +163,7 @@ void Handlers::AddClusters() {
        }});
   routes_.push_back(
       {"DELETE", one, [this](const Request& request, const PathParts& parts, Response* response) {
-         AnswerObject(api_.DeleteCluster(NameOf(parts)), request, response);
+         AnswerObject(api_.DeleteCluster(NameOf(parts), WriterOf(request)), request, response);
        }});
 }
 
@@ -181,10 +181,11 @@ void Handlers::CreateJob(const Request& request, const PathParts& parts, Respons
                     request, response);
     }
   }
-  const auto created = api_.CreateJob(parts[0], *document, key);
+  const auto created = api_.CreateJob(parts[0], *document, key, WriterOf(request));
   if (!created) {
     // RFC draft on Idempotency-Key: another body under the same key is 422.
-    const bool reused = key && created.error().code == ErrorCode::kFailedPrecondition;
+    const bool reused = key && created.error().code == ErrorCode::kFailedPrecondition &&
+                        !created.error().is_forbidden;
     return Answer(created.error(), reused ? 422 : StatusOf(created.error()), request, response);
   }
   if (created->repeated) response->set_header("Idempotent-Replayed", "true");
@@ -196,7 +197,8 @@ void Handlers::PatchJob(const Request& request, const PathParts& parts, Response
   if (!patch) return;
   for (const bool suspend : {true, false}) {
     if (*patch != json{{"spec", {{"suspend", suspend}}}}) continue;
-    return AnswerObject(api_.SetSuspend(NameOf(parts), suspend), request, response);
+    return AnswerObject(api_.SetSuspend(NameOf(parts), suspend, WriterOf(request)), request,
+                        response);
   }
   Answer({ErrorCode::kInvalidArgument,
           "only spec.suspend can be changed: {\"spec\": {\"suspend\": true or false}}",
@@ -216,7 +218,7 @@ void Handlers::DeleteJob(const Request& request, const PathParts& parts, Respons
     }
   }
   // A running job is gone when its agents are.
-  AnswerDeleted(api_.DeleteJob(NameOf(parts)), request, response);
+  AnswerDeleted(api_.DeleteJob(NameOf(parts), WriterOf(request)), request, response);
 }
 
 std::optional<Stream> Handlers::OpenStream(const Request& request, Response* response) {

@@ -7,6 +7,7 @@ namespace eidolon::controller::rest {
 using base::ErrorCode;
 
 int StatusOf(const ApiError& error) {
+  if (error.is_forbidden) return 403;
   switch (error.code) {
     case ErrorCode::kInvalidArgument:
       return error.problems.empty() ? 400 : 422;
@@ -63,7 +64,8 @@ nlohmann::json ToProblem(const ApiError& error, int status, const std::string& i
   if (error.disk_full) problem["type"] = "https://eidolon.dev/problems/disk-full";
   if (error.over_quota) problem["type"] = "https://eidolon.dev/problems/data-quota";
   if (error.problems.empty()) return problem;
-  problem["type"] = "https://eidolon.dev/problems/invalid-document";
+  problem["type"] = error.is_forbidden ? "https://eidolon.dev/problems/forbidden-fields"
+                                       : "https://eidolon.dev/problems/invalid-document";
   problem["errors"] = nlohmann::json::array();
   for (const job::Problem& entry : error.problems) {
     problem["errors"].push_back({{"pointer", entry.pointer}, {"detail", entry.detail}});

@@ -42,8 +42,8 @@ nlohmann::json Named(const ObjectName& name) {
 // The same of sweeps.
 class FuzzSweepApi final : public SweepApi {
  public:
-  ApiResult<nlohmann::json> CreateSweep(const std::string&,
-                                        const nlohmann::json& document) override {
+  ApiResult<nlohmann::json> CreateSweep(const std::string&, const nlohmann::json& document,
+                                        const Writer&) override {
     if (!document.is_object() || !document.contains("metadata") ||
         !document["metadata"].is_object() || !document["metadata"].contains("name") ||
         !document["metadata"]["name"].is_string()) {
@@ -55,13 +55,15 @@ class FuzzSweepApi final : public SweepApi {
     return std::vector<nlohmann::json>{Named({name_space, "a"})};
   }
   ApiResult<nlohmann::json> GetSweep(const ObjectName& sweep) override { return Named(sweep); }
-  ApiResult<nlohmann::json> DeleteSweep(const ObjectName& sweep) override { return Missing(sweep); }
+  ApiResult<nlohmann::json> DeleteSweep(const ObjectName& sweep, const Writer&) override {
+    return Missing(sweep);
+  }
   ApiResult<JobChange> AwaitSweep(const ObjectName& sweep, std::int64_t,
                                   std::chrono::milliseconds) override {
     return JobChange{Named(sweep), 1, true};
   }
-  ApiResult<nlohmann::json> PatchSweep(const ObjectName& sweep,
-                                       const nlohmann::json& patch) override {
+  ApiResult<nlohmann::json> PatchSweep(const ObjectName& sweep, const nlohmann::json& patch,
+                                       const Writer&) override {
     const nlohmann::json present = {
         {"metadata", {{"name", sweep.name}}},
         {"spec",
@@ -84,7 +86,7 @@ class FuzzApi final : public Api {
  public:
   SweepApi& sweeps() override { return sweeps_; }
   ApiResult<Created> CreateJob(const std::string&, const nlohmann::json& document,
-                               const std::optional<IdempotencyKey>&) override {
+                               const std::optional<IdempotencyKey>&, const Writer&) override {
     job::ParsedJob parsed = job::ParseJob(document, job::Mode::kEmbedded);
     if (!parsed.problems.empty()) return Refused(std::move(parsed.problems));
     return Created{Stored(document), false};
@@ -93,8 +95,12 @@ class FuzzApi final : public Api {
     return std::vector<nlohmann::json>{Named({name_space, "a"}), Named({name_space, "b"})};
   }
   ApiResult<nlohmann::json> GetJob(const ObjectName& job) override { return Named(job); }
-  ApiResult<nlohmann::json> DeleteJob(const ObjectName& job) override { return Named(job); }
-  ApiResult<nlohmann::json> SetSuspend(const ObjectName& job, bool) override { return Named(job); }
+  ApiResult<nlohmann::json> DeleteJob(const ObjectName& job, const Writer&) override {
+    return Named(job);
+  }
+  ApiResult<nlohmann::json> SetSuspend(const ObjectName& job, bool, const Writer&) override {
+    return Named(job);
+  }
   ApiResult<JobChange> AwaitChange(const ObjectName& job, std::int64_t,
                                    std::chrono::milliseconds) override {
     return JobChange{Named(job), 1, true};
@@ -113,8 +119,8 @@ class FuzzApi final : public Api {
   ApiResult<Output> FindRecording(const ObjectName& job, const std::string&) override {
     return Missing(job);
   }
-  ApiResult<nlohmann::json> CreateCluster(const std::string&,
-                                          const nlohmann::json& document) override {
+  ApiResult<nlohmann::json> CreateCluster(const std::string&, const nlohmann::json& document,
+                                          const Writer&) override {
     job::ParsedCluster parsed = job::ParseCluster(document);
     if (!parsed.problems.empty()) return Refused(std::move(parsed.problems));
     return Stored(document);
@@ -125,7 +131,7 @@ class FuzzApi final : public Api {
   ApiResult<nlohmann::json> GetCluster(const ObjectName& cluster) override {
     return Missing(cluster);
   }
-  ApiResult<nlohmann::json> DeleteCluster(const ObjectName& cluster) override {
+  ApiResult<nlohmann::json> DeleteCluster(const ObjectName& cluster, const Writer&) override {
     return Missing(cluster);
   }
   base::Result<void> CheckReady() override { return {}; }

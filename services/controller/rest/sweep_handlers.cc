@@ -34,11 +34,13 @@ void Handlers::AddSweeps() {
       {"PATCH", one, [this](const Request& request, const PathParts& parts, Response* response) {
          const auto patch = ReadMergePatch(request, response);
          if (!patch) return;
-         AnswerObject(api_.sweeps().PatchSweep(NameOf(parts), *patch), request, response);
+         AnswerObject(api_.sweeps().PatchSweep(NameOf(parts), *patch, WriterOf(request)), request,
+                      response);
        }});
   routes_.push_back(
       {"DELETE", one, [this](const Request& request, const PathParts& parts, Response* response) {
-         AnswerDeleted(api_.sweeps().DeleteSweep(NameOf(parts)), request, response);
+         AnswerDeleted(api_.sweeps().DeleteSweep(NameOf(parts), WriterOf(request)), request,
+                       response);
        }});
   routes_.push_back({"GET", one + "/events",
                      [this](const Request& request, const PathParts& parts, Response* response) {
@@ -70,7 +72,7 @@ void Handlers::AddSweeps() {
 void Handlers::CreateSweep(const Request& request, const PathParts& parts, Response* response) {
   const auto document = ReadDocument(request, response);
   if (!document) return;
-  const auto created = api_.sweeps().CreateSweep(parts[0], *document);
+  const auto created = api_.sweeps().CreateSweep(parts[0], *document, WriterOf(request));
   if (!created) return Answer(created.error(), request, response);
   AnswerCreated(*created, request, response);
 }

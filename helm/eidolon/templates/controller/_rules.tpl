@@ -1,10 +1,11 @@
 {{- define "eidolon.watchRules" -}}
+# Jobs of sweeps are made, and jobs go when their time after the end is over; all other writes are their users' own.
 - apiGroups: [eidolon.dev]
-  resources: [simulationjobs, simulationsweeps]
-  verbs: [get, list, watch, create, patch, delete]
-- apiGroups: [eidolon.dev]
-  resources: [simulatedclusters]
+  resources: [simulationjobs]
   verbs: [get, list, watch, create, delete]
+- apiGroups: [eidolon.dev]
+  resources: [simulatedclusters, simulationsweeps]
+  verbs: [get, list, watch]
 - apiGroups: [eidolon.dev]
   resources: [simulationjobs/status, simulatedclusters/status, simulationsweeps/status]
   verbs: [get, patch]
@@ -52,4 +53,13 @@
 - apiGroups: [""]
   resources: [events]
   verbs: [list]
+{{- include "eidolon.actRules" . }}
+{{- end -}}
+
+{{- /* Where the controller may make pods it can run as any ServiceAccount anyway, so this gives it no more. */ -}}
+{{- define "eidolon.actRules" }}
+# Writes of REST are made in the name of who asks, so that the API server judges and logs them as theirs.
+- apiGroups: [""]
+  resources: [serviceaccounts]
+  verbs: [impersonate]
 {{- end -}}
