@@ -344,7 +344,7 @@ TEST_F(RestServerTest, OneStreamTellsOfAllJobs) {
       text.erase(0, end + 2);
     }
     if (events.size() == 1) api_.SetPhase("a", "Running", false);
-    if (events.size() == 2) (void)api_.DeleteJob({"default", "a"});
+    if (events.size() == 2) (void)api_.DeleteJob({"default", "a"}, Writer{});
     return events.size() < 3;
   });
 
