@@ -113,7 +113,8 @@ def breaches(documents):
                 yield f"{name} has a wildcard"
             own_key = "secrets" in rule["resources"] and rule.get("resourceNames") == ["eidolon-passes"]
             named = rule.get("resourceNames") or rule["resources"] == ["serviceaccounts"]
-            if "impersonate" in rule["verbs"] and not (named and rule["verbs"] == ["impersonate"]):
+            acts = [verb for verb in rule["verbs"] if verb == "impersonate" or verb.startswith("impersonate:")]
+            if acts and not (named and acts == rule["verbs"]):
                 yield f"{name} may act for anybody"
             if "pods/exec" in rule["resources"] or ("secrets" in rule["resources"] and not own_key):
                 yield f"{name} asks for {rule['resources']}"

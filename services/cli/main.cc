@@ -48,7 +48,8 @@ int Run(int argc, char** argv) {
       "  source <(eidolon completion bash)                       complete words in this shell\n"
       "Exit status: 0 done, 1 failed, 2 wrong use, 3 predicted from fewer iterations than were\n"
       "asked for, 130 interrupted.");
-  CLI::Option* const verbose = app.add_flag("--verbose", "with --version: the libraries in it too");
+  CLI::Option* const verbose =
+      app.add_flag("--verbose")->description("with --version: the libraries in it too");
   verbose->needs(app.set_version_flag("--version", [verbose]() -> std::string {
     return verbose->count() == 0 ? EIDOLON_VERSION
                                  : eidolon::cli::DescribeVersions(EIDOLON_VERSION);

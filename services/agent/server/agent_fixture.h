@@ -64,11 +64,11 @@ class AgentFixture : public ::testing::Test {
 
   // With services of its own where the assignment names none.
   void Start() {
-    if (assignment_.timing_address().empty()) {
+    if (timing_server_ || assignment_.timing_address().empty()) {
       timing_server_.emplace(*runtime::GrpcServer::Start({}, {&timing_}));
       assignment_.set_timing_address(timing_server_->address());
     }
-    if (assignment_.network_address().empty()) {
+    if (network_server_ || assignment_.network_address().empty()) {
       network_server_.emplace(*runtime::GrpcServer::Start({}, {&network_}));
       assignment_.set_network_address(network_server_->address());
     }

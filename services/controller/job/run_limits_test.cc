@@ -9,16 +9,16 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kSecondNs = 1'000'000'000;
 
 TEST(RunLimitTest, AJobThatRunsTooLongFails) {
   job::Run run({.servers = 1, .wall_seconds_max = 10}, 0);
   run.Connected(0);
 
-  EXPECT_EQ(run.Step(9 * kSecond), Order::kNone);
-  EXPECT_EQ(run.Step(11 * kSecond), Order::kStop);
-  run.SetOutcome(0, {OutcomeReason::kStopped, "", 0}, 11 * kSecond);
-  run.Exited(0, "ended with status 0", 11 * kSecond);
+  EXPECT_EQ(run.Step(9 * kSecondNs), Order::kNone);
+  EXPECT_EQ(run.Step(11 * kSecondNs), Order::kStop);
+  run.SetOutcome(0, {OutcomeReason::kStopped, "", 0}, 11 * kSecondNs);
+  run.Exited(0, "ended with status 0", 11 * kSecondNs);
   EXPECT_EQ(run.Judge().reason, "DeadlineExceeded");
 }
 
@@ -31,7 +31,7 @@ class RunStillTest : public ::testing::Test {
   }
   // Both agents speak twice a second, from `from_s` until `until_s`, or an order is given.
   Order Pass(std::int64_t from_s, std::int64_t until_s, AgentProgress first, AgentProgress second) {
-    for (std::int64_t at = from_s * kSecond; at <= until_s * kSecond; at += kSecond / 2) {
+    for (std::int64_t at = from_s * kSecondNs; at <= until_s * kSecondNs; at += kSecondNs / 2) {
       run_.SetProgress(0, first);
       run_.SetProgress(1, second);
       if (const Order order = run_.Step(at); order != Order::kNone) return order;
@@ -39,12 +39,12 @@ class RunStillTest : public ::testing::Test {
     return Order::kNone;
   }
   static AgentProgress StillFor(std::int64_t seconds, const std::string& witness) {
-    return {.still_ns = seconds * kSecond, .witness = witness};
+    return {.still_ns = seconds * kSecondNs, .witness = witness};
   }
   Verdict End() {
     for (const std::uint32_t server : {0, 1}) {
-      run_.SetOutcome(server, {OutcomeReason::kStopped, run_.stop_reason(), 0}, 99 * kSecond);
-      run_.Exited(server, "ended with status 0", 99 * kSecond);
+      run_.SetOutcome(server, {OutcomeReason::kStopped, run_.stop_reason(), 0}, 99 * kSecondNs);
+      run_.Exited(server, "ended with status 0", 99 * kSecondNs);
     }
     return run_.Judge();
   }
@@ -75,10 +75,10 @@ TEST_F(RunStillTest, OneServerThatMovesIsEnough) {
 TEST_F(RunStillTest, AnAgentThatSaysNothingMovesNothing) {
   for (std::int64_t at = 0; at < 10; ++at) {
     run_.SetProgress(0, StillFor(20, "rank 0 waits"));
-    ASSERT_EQ(run_.Step(at * kSecond), Order::kNone) << at;
+    ASSERT_EQ(run_.Step(at * kSecondNs), Order::kNone) << at;
   }
   run_.SetProgress(0, StillFor(30, "rank 0 waits"));
-  EXPECT_EQ(run_.Step(10 * kSecond), Order::kStop);
+  EXPECT_EQ(run_.Step(10 * kSecondNs), Order::kStop);
 
   const Verdict verdict = End();
   EXPECT_EQ(verdict.reason, "Stuck");
@@ -88,7 +88,7 @@ TEST_F(RunStillTest, AnAgentThatSaysNothingMovesNothing) {
 TEST_F(RunStillTest, APauseOfTheControllerIsNoSilenceOfItsAgents) {
   EXPECT_EQ(Pass(0, 5, StillFor(0, ""), StillFor(0, "")), Order::kNone);
 
-  EXPECT_EQ(run_.Step(600 * kSecond), Order::kNone);
+  EXPECT_EQ(run_.Step(600 * kSecondNs), Order::kNone);
 }
 
 TEST_F(RunStillTest, AStoppedGuardianOfAJobThatStandsStillIsNamedFirst) {
@@ -108,8 +108,8 @@ class RunExitTest : public ::testing::Test {
   }
   // Steps twice a second until an order is given; answers when that was.
   std::int64_t PassUntilOrder(std::int64_t from_s, Order wanted) {
-    for (std::int64_t at = from_s * kSecond; at <= 99 * kSecond; at += kSecond / 2) {
-      if (run_.Step(at) == wanted) return at / kSecond;
+    for (std::int64_t at = from_s * kSecondNs; at <= 99 * kSecondNs; at += kSecondNs / 2) {
+      if (run_.Step(at) == wanted) return at / kSecondNs;
     }
     return 0;
   }
@@ -118,16 +118,16 @@ class RunExitTest : public ::testing::Test {
 };
 
 TEST_F(RunExitTest, AJobWhoseGuardianIsStoppedFailsAndNamesIt) {
-  (void)run_.Step(kSecond);
-  run_.SetOutcome(0, {OutcomeReason::kCompleted, "", 0}, kSecond);
-  run_.Disconnected(0, kSecond);
+  (void)run_.Step(kSecondNs);
+  run_.SetOutcome(0, {OutcomeReason::kCompleted, "", 0}, kSecondNs);
+  run_.Disconnected(0, kSecondNs);
   EXPECT_EQ(run_.Suspects(), std::vector<std::uint32_t>{0});
   run_.SetGuardian(0, "(pid 8, eidolon-guard) is stopped (state T)");
 
   EXPECT_EQ(PassUntilOrder(1, Order::kStop), 16);
   EXPECT_EQ(PassUntilOrder(17, Order::kKill), 37);
 
-  run_.Exited(0, "was killed by signal 9 (Killed)", 38 * kSecond);
+  run_.Exited(0, "was killed by signal 9 (Killed)", 38 * kSecondNs);
   ASSERT_TRUE(run_.IsOver());
   EXPECT_EQ(run_.Judge().phase, Phase::kFailed);
   EXPECT_EQ(run_.Judge().reason, "Stuck");
@@ -137,20 +137,20 @@ TEST_F(RunExitTest, AJobWhoseGuardianIsStoppedFailsAndNamesIt) {
 }
 
 TEST_F(RunExitTest, APauseOfTheControllerIsNoDelayOfAGuardian) {
-  run_.SetOutcome(0, {OutcomeReason::kCompleted, "", 0}, kSecond);
+  run_.SetOutcome(0, {OutcomeReason::kCompleted, "", 0}, kSecondNs);
 
-  EXPECT_EQ(run_.Step(kSecond), Order::kNone);
-  EXPECT_EQ(run_.Step(600 * kSecond), Order::kNone);
+  EXPECT_EQ(run_.Step(kSecondNs), Order::kNone);
+  EXPECT_EQ(run_.Step(600 * kSecondNs), Order::kNone);
 }
 
 TEST_F(RunExitTest, AVerdictThatStandsNamesTheGuardianThatHadToBeKilled) {
-  run_.Interrupt(reason::kCancelled, "deleted by the user", kSecond);
+  run_.Interrupt(reason::kCancelled, "deleted by the user", kSecondNs);
   run_.SetGuardian(0, "(pid 8, eidolon-guard) is stopped (state T)");
 
   EXPECT_NE(PassUntilOrder(1, Order::kKill), 0);
 
-  run_.Disconnected(0, 30 * kSecond);
-  run_.Exited(0, "was killed by signal 9 (Killed)", 30 * kSecond);
+  run_.Disconnected(0, 30 * kSecondNs);
+  run_.Exited(0, "was killed by signal 9 (Killed)", 30 * kSecondNs);
   EXPECT_EQ(run_.Judge().message,
             "deleted by the user; its guardian (pid 8, eidolon-guard) is stopped (state T), and "
             "was killed");
@@ -160,9 +160,9 @@ TEST_F(RunExitTest, AnAgentThatSigkillDoesNotEndIsNotWaitedForForEver) {
   run_.Interrupt(reason::kCancelled, "deleted by the user", 0);
   EXPECT_EQ(PassUntilOrder(1, Order::kKill), 20);
 
-  (void)run_.Step(34 * kSecond);
+  (void)run_.Step(34 * kSecondNs);
   EXPECT_FALSE(run_.IsOver());
-  (void)run_.Step(36 * kSecond);
+  (void)run_.Step(36 * kSecondNs);
 
   EXPECT_TRUE(run_.IsOver());
 }
@@ -171,7 +171,7 @@ TEST_F(RunExitTest, AnAgentThatWorksIsNoSuspect) {
   run_.SetProgress(0, {});
   EXPECT_EQ(run_.Suspects(), std::vector<std::uint32_t>{});
 
-  run_.SetProgress(0, {.still_ns = 2 * kSecond});
+  run_.SetProgress(0, {.still_ns = 2 * kSecondNs});
 
   EXPECT_EQ(run_.Suspects(), std::vector<std::uint32_t>{0});
 }
@@ -179,9 +179,9 @@ TEST_F(RunExitTest, AnAgentThatWorksIsNoSuspect) {
 TEST(RunLimitTest, WithoutALimitAJobMayStandStill) {
   job::Run run({.servers = 1, .still_seconds_max = 0}, 0);
   run.Connected(0);
-  run.SetProgress(0, {.still_ns = 900 * kSecond, .witness = "rank 0 waits"});
+  run.SetProgress(0, {.still_ns = 900 * kSecondNs, .witness = "rank 0 waits"});
 
-  EXPECT_EQ(run.Step(kSecond), Order::kNone);
+  EXPECT_EQ(run.Step(kSecondNs), Order::kNone);
 }
 
 }  // namespace

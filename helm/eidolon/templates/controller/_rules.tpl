@@ -54,12 +54,30 @@
   resources: [events]
   verbs: [list]
 {{- include "eidolon.actRules" . }}
+{{- if eq (include "eidolon.impersonation" .) "constrained" }}
+- apiGroups: [eidolon.dev]
+  resources: [simulationjobs, simulatedclusters, simulationsweeps]
+  verbs: ["impersonate-on:serviceaccount:create", "impersonate-on:serviceaccount:patch", "impersonate-on:serviceaccount:delete"]
+{{- end }}
 {{- end -}}
 
-{{- /* Where the controller may make pods it can run as any ServiceAccount anyway, so this gives it no more. */ -}}
+{{- /* Kubernetes 1.36 bounds what an impersonator may do as a user; before, the permission is for everything. */ -}}
+{{- define "eidolon.impersonation" -}}
+{{- $mode := .Values.controller.impersonate.mode | default "auto" -}}
+{{- if ne $mode "auto" }}{{ $mode }}
+{{- else if semverCompare ">=1.36.0-0" .Capabilities.KubeVersion.Version }}constrained
+{{- else }}full{{ end -}}
+{{- end -}}
+
 {{- define "eidolon.actRules" }}
-# Writes of REST are made in the name of who asks, so that the API server judges and logs them as theirs.
+# Writes of REST are made in the name of the user, so that the API server judges and logs them as the user's.
+{{- if eq (include "eidolon.impersonation" .) "constrained" }}
+- apiGroups: [authentication.k8s.io]
+  resources: [serviceaccounts]
+  verbs: ["impersonate:serviceaccount"]
+{{- else }}
 - apiGroups: [""]
   resources: [serviceaccounts]
   verbs: [impersonate]
+{{- end }}
 {{- end -}}
