@@ -7,8 +7,8 @@
 #include "services/network/serving/network_service.h"
 #include "services/runtime/grpc_server.h"
 #include "services/runtime/metrics_page.h"
-#include "services/runtime/threads.h"
 #include "services/runtime/open_files.h"
+#include "services/runtime/threads.h"
 #include "services/timing/timing_service.h"
 
 namespace eidolon::cli {

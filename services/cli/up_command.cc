@@ -11,8 +11,8 @@
 #include "services/base/write_file.h"
 #include "services/cli/commands.h"
 #include "services/cli/embedded.h"
-#include "services/process/confinement.h"
 #include "services/controller/embedded/retention_flags.h"
+#include "services/process/confinement.h"
 #include "services/runtime/signal_waiter.h"
 
 namespace eidolon::cli {
@@ -26,12 +26,12 @@ struct UpFlags {
 // Where commands look for the address of a server, in its data folder.
 constexpr char kAddressFile[] = "/address";
 
-// Standard output that is a file or a pipe may be read by other users: a link that opens the page is
-// printed on a terminal only.
+// Standard output that is a file or a pipe may be read by other users: a link that opens the page
+// is printed on a terminal only.
 void PrintAddress(Embedded* embedded, const std::string& folder) {
   if (embedded->token().empty()) {
-    base::Print(base::StrCat("Eidolon is up: ", embedded->MakeLink(), "  (jobs are kept in ", folder,
-                             ")\n"));
+    base::Print(base::StrCat("Eidolon is up: ", embedded->MakeLink(), "  (jobs are kept in ",
+                             folder, ")\n"));
   } else if (isatty(STDOUT_FILENO) == 1) {
     base::Print(base::StrCat("Eidolon is up: ", embedded->MakeLink(),
                              "\n  This link works once and expires soon; 'eidolon link' prints "

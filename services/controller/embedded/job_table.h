@@ -61,7 +61,7 @@ struct JobEntry {
   std::int64_t guardians_seen_ns = 0;  // And of the last look at its agents' guardians.
   std::int64_t settling_ns = 0;        // And when the transition began to be stored.
   std::string waits_for;               // Why it cannot be, as shown.
-  std::string damage;             // Of its stored record; it is shown and can be deleted only.
+  std::string damage;                  // Of its stored record; it is shown and can be deleted only.
 };
 
 struct ClusterEntry {
