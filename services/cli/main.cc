@@ -33,6 +33,15 @@ int Perform(const eidolon::cli::Action& action) {
   }
 }
 
+void AddVersionFlags(CLI::App* app) {
+  CLI::Option* const verbose =
+      app->add_flag("--verbose")->description("with --version: the libraries in it too");
+  verbose->needs(app->set_version_flag("--version", [verbose]() -> std::string {
+    return verbose->count() == 0 ? EIDOLON_VERSION
+                                 : eidolon::cli::DescribeVersions(EIDOLON_VERSION);
+  }));
+}
+
 int Run(int argc, char** argv) {
   CLI::App app(
       "Eidolon predicts how a GPU cluster would run a training job, without the cluster.\n"
@@ -48,12 +57,7 @@ int Run(int argc, char** argv) {
       "  source <(eidolon completion bash)                       complete words in this shell\n"
       "Exit status: 0 done, 1 failed, 2 wrong use, 3 predicted from fewer iterations than were\n"
       "asked for, 130 interrupted.");
-  CLI::Option* const verbose =
-      app.add_flag("--verbose")->description("with --version: the libraries in it too");
-  verbose->needs(app.set_version_flag("--version", [verbose]() -> std::string {
-    return verbose->count() == 0 ? EIDOLON_VERSION
-                                 : eidolon::cli::DescribeVersions(EIDOLON_VERSION);
-  }));
+  AddVersionFlags(&app);
   eidolon::cli::Globals globals;
   globals.data_directory = eidolon::controller::embedded::DefaultDataDirectory();
   app.add_option("--server", globals.server,
