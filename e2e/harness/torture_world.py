@@ -26,6 +26,8 @@ LONGEST_SECONDS = 240
 # A server holds every job in every list; older ones are deleted, and stay away.
 KEPT_JOBS = 60
 ANSWER_SECONDS = 5
+# A guardian gives an agent that is stopped 20 s to end in order.
+LEFT_SECONDS = 30
 
 
 def is_damaged(item):
@@ -310,7 +312,7 @@ class World:
 
     def check_left_over(self):
         """After all jobs: no process of theirs, no agent, no guardian, no run folder."""
-        deadline = time.monotonic() + 15
+        deadline = time.monotonic() + LEFT_SECONDS
         while True:
             left = list(self.processes(self.mark))
             left += [(pid, "eidolon-agent") for pid in self.agents()]
