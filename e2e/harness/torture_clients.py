@@ -161,13 +161,15 @@ def listening_paths(world):
 
 @fault
 def talk_nonsense_to_every_port(world):
-    """gRPC and whatever else the server listens on receives bytes that do not follow any protocol."""
-    ports, paths = listening_ports(world), [path for path in listening_paths(world) if not path.startswith("@")]
-    for where in [*(("127.0.0.1", port) for port in ports), *paths]:
-        family = socket.AF_UNIX if isinstance(where, str) else socket.AF_INET
+    """gRPC and whatever else the server and agents listen on receives bytes that do not follow any protocol. An agent
+    refuses them."""
+    ports, paths = listening_ports(world), listening_paths(world)
+    addresses = [("127.0.0.1", port) for port in ports]
+    for address in [*addresses, *("\0" + path[1:] if path.startswith("@") else path for path in paths)]:
+        family = socket.AF_INET if isinstance(address, tuple) else socket.AF_UNIX
         with contextlib.suppress(OSError), socket.socket(family) as connection:
             connection.settimeout(2)
-            connection.connect(where)
+            connection.connect(address)
             connection.sendall(
                 world.chance.choice((b"\xff" * 3000, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\x01" * 900, b"\0" * 9))
             )

@@ -310,6 +310,11 @@ class World:
             job.meet(what, *reasons)
         return met
 
+    def run_folders(self):
+        """The folders of runs; the server keeps the sockets of its services in one of its own."""
+        folders = sorted(self.run_root.iterdir()) if self.run_root.exists() else []
+        return [folder for folder in folders if not folder.name.startswith("services-")]
+
     def check_left_over(self):
         """After all jobs: no process of theirs, no agent, no guardian, no run folder."""
         deadline = time.monotonic() + LEFT_SECONDS
@@ -317,7 +322,7 @@ class World:
             left = list(self.processes(self.mark))
             left += [(pid, "eidolon-agent") for pid in self.agents()]
             left += [(pid, "eidolon-guard") for pid in self.guardians()]
-            folders = [p.name for p in self.run_folders()]
+            folders = [folder.name for folder in self.run_folders()]
             if not left and not folders:
                 return
             if time.monotonic() > deadline:
@@ -330,10 +335,6 @@ class World:
         for name in folders:
             self.find("left over", f"run folder {name}")
             subprocess.run(["rm", "-rf", self.run_root / name])
-
-    def run_folders(self):
-        """Those of jobs; the server's own sockets stand beside them."""
-        return sorted(p for p in self.run_root.glob("*") if not p.name.startswith("services-"))
 
     # --- the server ---------------------------------------------------------------------
     def start(self):
