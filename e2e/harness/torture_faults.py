@@ -189,8 +189,9 @@ def delete_a_run_folder(world):
 
 @fault
 def delete_the_logs(world):
-    for file in (world.data / "logs").glob("*"):
-        file.unlink(missing_ok=True)
+    for file in (world.data / "logs").rglob("*"):
+        if file.is_file():
+            file.unlink(missing_ok=True)
     for job in world.jobs.values():
         job.has_whole_log = False
     return "of all jobs"

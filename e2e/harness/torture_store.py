@@ -21,6 +21,8 @@ PLACES = (
     rb":(\d{3,})",
     rb'"(\w{4,})":',
 )
+# How a start names what a damaged write-ahead log has lost.
+LOG_DAMAGED = re.compile(r"damage[^\n]*(wal|write-ahead)|(wal|write-ahead)[^\n]*damage", re.IGNORECASE)
 LOG_HEAD, FRAME_HEAD = 32, 24  # Bytes of a write-ahead log and of each page in it.
 LOG_BYTES = 64 << 20  # limits.logBytes unless a job has its own.
 FLOOD_BYTES = 200 << 20
@@ -183,7 +185,7 @@ def damage_the_log_of_the_store(world):
     at = LOG_HEAD + frame * (FRAME_HEAD + page) + world.chance.randrange(FRAME_HEAD + page)
     what = f"{change_byte(path, at, world.chance)} in frame {frame} of {frames}"
     logged = start_on_damage(world, what)
-    if logged is not None and "damage" in logged:
+    if logged is not None and LOG_DAMAGED.search(logged):
         without_lost(world)
     if logged is None or not world.look():
         world.find("hung", f"jobs are not listed after {what}")
@@ -191,8 +193,10 @@ def damage_the_log_of_the_store(world):
     return what
 
 
-def bytes_below(folder):
-    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+def bytes_of_log(folder, uid):
+    """All that is stored of a job's output: a file, or several whose names begin with the job's number."""
+    own = [file for file in folder.rglob("*") if file.relative_to(folder).parts[0].split(".")[0] == uid]
+    return sum(file.stat().st_size for file in own if file.is_file())
 
 
 @fault
@@ -208,8 +212,7 @@ def flood_the_log(world):
         status, item = world.server.request("GET", world.server.jobs_path(job.name))
         if status != 200:
             return
-        files = list((world.data / "logs").glob(f"{item['metadata']['uid']}*"))
-        size = sum(file.stat().st_size for file in files)
+        size = bytes_of_log(world.data / "logs", str(item["metadata"]["uid"]))
         if size > LOG_BYTES + (4 << 20):
             world.find(
                 "unbounded", f"{job.name} has {size >> 20} MiB of output stored, {LOG_BYTES >> 20} are its limit"
