@@ -62,13 +62,15 @@ class AgentFixture : public ::testing::Test {
     std::filesystem::remove_all(directory_);
   }
 
-  // With services of its own where the assignment names none.
+  // With services of its own where the assignment of the first start names none.
   void Start() {
-    if (timing_server_ || assignment_.timing_address().empty()) {
+    own_timing_ = own_timing_ || assignment_.timing_address().empty();
+    if (own_timing_) {
       timing_server_.emplace(*runtime::GrpcServer::Start({}, {&timing_}));
       assignment_.set_timing_address(timing_server_->address());
     }
-    if (network_server_ || assignment_.network_address().empty()) {
+    own_network_ = own_network_ || assignment_.network_address().empty();
+    if (own_network_) {
       network_server_.emplace(*runtime::GrpcServer::Start({}, {&network_}));
       assignment_.set_network_address(network_server_->address());
     }
@@ -142,6 +144,8 @@ class AgentFixture : public ::testing::Test {
   std::string directory_;
   controller::v1::Assignment assignment_;
   std::chrono::milliseconds patience_{1'000};
+  bool own_timing_ = false;
+  bool own_network_ = false;
   FakeTiming timing_;
   FakeNetwork network_{1};
   std::unique_ptr<FakeController> controller_;

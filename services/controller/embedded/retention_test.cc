@@ -38,7 +38,8 @@ class RetentionTest : public ControllerTest {
   }
   std::vector<std::string> names() {
     std::vector<std::string> found;
-    for (const json& job : *controller_->api().ListJobs("")) {
+    const auto jobs = controller_->api().ListJobs("");
+    for (const json& job : *jobs) {
       found.push_back(job["metadata"]["name"]);
     }
     return found;
@@ -47,8 +48,11 @@ class RetentionTest : public ControllerTest {
     std::mutex mutex;
     std::unique_lock lock(mutex);
     std::condition_variable never;
-    for (int i = 0; i < 3000 && !done(); ++i) never.wait_for(lock, 10ms);
-    return done();
+    for (int i = 0; i < 3000; ++i) {
+      if (done()) return true;
+      never.wait_for(lock, 10ms);
+    }
+    return false;
   }
   std::string log_path(int uid) const {
     return data_path() + "/logs/" + std::to_string(uid) + ".log";

@@ -42,10 +42,8 @@ bool IsToken(const std::string& text) {
 }
 
 // Whether other users may have read what the file holds.
-bool IsExposed(int fd) {
-  struct stat status = {};
-  return fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
-         (status.st_mode & 077) != 0;
+bool IsExposed(const struct stat& status) {
+  return status.st_uid != geteuid() || (status.st_mode & 077) != 0;
 }
 
 Result<std::string> Read(const std::string& path, int fd) {
@@ -83,13 +81,17 @@ std::string MakeSecret() {
 }
 
 Result<AccessToken> LoadAccessToken(const std::string& path) {
-  // A pipe in its place is refused, and not waited for.
-  // A FIFO must not make the start wait.
-  const File file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NONBLOCK | O_CLOEXEC));
+  // Without O_NONBLOCK a FIFO in its place would make the start wait.
+  const File file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (file.fd < 0 && errno != ENOENT) {
     return Fail(ErrorCode::kInternal, StrCat("opening ", path, ": ", std::strerror(errno)));
   }
-  const bool was_exposed = file.fd >= 0 && IsExposed(file.fd);
+  struct stat status = {};
+  if (file.fd >= 0 && (fstat(file.fd, &status) != 0 || !S_ISREG(status.st_mode))) {
+    return Fail(ErrorCode::kCorrupt, StrCat(path, " is not a regular file; remove it, and the next ",
+                                            "start makes a new token"));
+  }
+  const bool was_exposed = file.fd >= 0 && IsExposed(status);
   auto text = file.fd < 0 || was_exposed ? Make(path) : Read(path, file.fd);
   if (!text) return std::unexpected(text.error());
   return AccessToken{.text = std::move(*text), .was_exposed = was_exposed};
