@@ -43,7 +43,7 @@ NONSENSE = {
     "fullnameOverride": ["Eidolon", "1a", "a.b", "a" * 41],
     "controller.watchNamespace": ["Team", "a.b", "-a"],
     "controller.namespaces": [["Team"], ["a", "a"], [""], [{}]],
-    "controller.impersonate.mode": ["", "none", 1],
+    "controller.impersonate.mode": ["none", 1],
     "controller.impersonate.namespaces": [["Team"], ["a", "a"], [""], [{}]],
     "controller.impersonate.users": [[""], ["system:admin"], ["a\nb"], ["ann", "ann"], [7]],
     "controller.impersonate.groups": [[""], ["system:masters"], [" dev"], [{}]],

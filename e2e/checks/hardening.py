@@ -22,7 +22,8 @@ import sys
 ENDBR64 = bytes.fromhex("f30f1efa")
 # `mov %fs:0x28, REGISTER`: a function takes the value that its stack has to have kept at its end.
 CANARY = re.compile(rb"\x64\x48\x8b.\x25\x28\x00\x00\x00", re.DOTALL)
-OWN = "7eidolon"  # Namespace eidolon in a mangled name.
+# A mangled name in namespace eidolon. Templates of other namespaces may be internal by their arguments.
+OWN = re.compile(r"_ZNK?7eidolon")
 # What is local to a source, or split off by the compiler, may be reached by direct jumps alone.
 INTERNAL = re.compile(r"_GLOBAL__N_|Ul|L\d|\.|\$")
 COMPILED = ("-fstack-protector-strong", "-fcf-protection=full", "-D_FORTIFY_SOURCE=3", "-D_GLIBCXX_ASSERTIONS")
@@ -96,7 +97,7 @@ def own_functions(binary, is_program):
         if kind != "FUNC" or section == "UND" or int(size, 0) == 0:
             continue
         exported = binding != "LOCAL" and not is_program
-        if exported or (is_program and OWN in name and not INTERNAL.search(name)):
+        if exported or (is_program and OWN.match(name) and not INTERNAL.search(name)):
             yield int(address, 16), int(size, 0), name
 
 
