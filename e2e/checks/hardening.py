@@ -29,6 +29,10 @@ INTERNAL = re.compile(r"_GLOBAL__N_|Ul|L\d|\.|\$")
 COMPILED = ("-fstack-protector-strong", "-fcf-protection=full", "-D_FORTIFY_SOURCE=3", "-D_GLIBCXX_ASSERTIONS")
 # Define functions of libc, so that they cannot take the checked ones of its headers (EIDOLON_UNFORTIFIED).
 UNFORTIFIED = ("shim/time/CMakeFiles/eidolon_shim_time.dir/", "shim/process/CMakeFiles/eidolon_shim_process.dir/")
+# The path of every call (EIDOLON_LAUNCH_PATH).
+LAUNCH_PATH = ("shim/core/CMakeFiles/eidolon_shim_core.dir/",)
+# Flags that sources of these folders are compiled without.
+WITHOUT = {"-D_FORTIFY_SOURCE=3": UNFORTIFIED, "-fstack-protector-strong": LAUNCH_PATH, "-D_GLIBCXX_ASSERTIONS": LAUNCH_PATH}
 # Stand for programs and libraries of others, and are never shipped.
 FOREIGN = ("shim/probe/", "shim/torch_operators/CMakeFiles/eidolon_fake_torch.dir/", "e2e/CMakeFiles/call_times.dir/")
 SYMBOL = re.compile(r"^\s*\d+: ([0-9a-f]+)\s+(\d+|0x[0-9a-f]+) (\w+)\s+(\w+)\s+\w+\s+(\w+) (\S+)", re.M)
@@ -128,7 +132,7 @@ def faults_of_commands(build):
             continue
         for flag in COMPILED:
             needless = flag == "-D_GLIBCXX_ASSERTIONS" and entry["file"].endswith(".c")
-            if flag not in words and not needless and not ("FORTIFY" in flag and output.startswith(UNFORTIFIED)):
+            if flag not in words and not needless and not output.startswith(WITHOUT.get(flag, ("no such folder",))):
                 yield output, f"is compiled without {flag}"
     if not commands:
         yield build / "compile_commands.json", "is empty"
