@@ -154,7 +154,7 @@ def a_replay_equals_its_run_to_the_picosecond_and_answers_for_other_clusters(wor
     expect(mean(idle) <= mean(clocked) <= 2 * mean(idle), f"half the clock {mean(clocked)}, the whole {mean(idle)}")
     # Nobody knows what a third rank would do.
     more = replay(world, document, file, lambda text: text.replace("ranksPerServer: 2", "ranksPerServer: 1"))
-    expect_failed(more, "CommandFailed", "2 ranks", "job has 1")
+    expect_failed(more, "StartFailed", "2 ranks", "job has 1")
     # Damage is refused.
     damaged = world.folder / "damaged.eidrec"
     whole = file.read_bytes()
