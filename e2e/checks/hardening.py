@@ -32,7 +32,11 @@ UNFORTIFIED = ("shim/time/CMakeFiles/eidolon_shim_time.dir/", "shim/process/CMak
 # The path of every call (EIDOLON_LAUNCH_PATH).
 LAUNCH_PATH = ("shim/core/CMakeFiles/eidolon_shim_core.dir/",)
 # Flags that sources of these folders are compiled without.
-WITHOUT = {"-D_FORTIFY_SOURCE=3": UNFORTIFIED, "-fstack-protector-strong": LAUNCH_PATH, "-D_GLIBCXX_ASSERTIONS": LAUNCH_PATH}
+WITHOUT = {
+    "-D_FORTIFY_SOURCE=3": UNFORTIFIED,
+    "-fstack-protector-strong": LAUNCH_PATH,
+    "-D_GLIBCXX_ASSERTIONS": LAUNCH_PATH,
+}
 # Stand for programs and libraries of others, and are never shipped.
 FOREIGN = ("shim/probe/", "shim/torch_operators/CMakeFiles/eidolon_fake_torch.dir/", "e2e/CMakeFiles/call_times.dir/")
 SYMBOL = re.compile(r"^\s*\d+: ([0-9a-f]+)\s+(\d+|0x[0-9a-f]+) (\w+)\s+(\w+)\s+\w+\s+(\w+) (\S+)", re.M)
