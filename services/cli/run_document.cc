@@ -1,6 +1,7 @@
 #include "services/cli/run_document.h"
 
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -48,6 +49,16 @@ void AnchorCodeDirectory(json* document, const std::string& folder) {
       (std::filesystem::absolute(folder.empty() ? "." : folder) / path).lexically_normal().string();
 }
 
+namespace {
+
+// A pipe that the shell has opened for the command, as for -f <(...): its writer runs already.
+// Opening a named pipe waits for a writer, which may never come.
+bool IsOpenDescriptor(const std::string& path) {
+  return path == "/dev/stdin" || path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/");
+}
+
+}  // namespace
+
 Result<std::string> CurrentFolder() {
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::current_path(error);
@@ -62,6 +73,13 @@ Result<std::string> ReadFile(const std::string& path) {
     std::stringstream text;
     text << std::cin.rdbuf();
     return text.str();
+  }
+  if (IsOpenDescriptor(path)) {
+    std::stringstream text;
+    if (std::ifstream in(path, std::ios::binary); in) {
+      text << in.rdbuf();
+      return text.str();
+    }
   }
   auto text = base::ReadRegularFile(path);
   if (!text && text.error().code == ErrorCode::kInvalidArgument) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -138,6 +139,19 @@ TEST(RunDocumentTest, APipeIsRefusedInsteadOfWaitedFor) {
             "cannot read " + path +
                 ": it is a pipe, not a regular file; save it to one, or give '-' to read standard "
                 "input");
+}
+
+TEST(RunDocumentTest, APipeThatTheShellHasOpenedIsRead) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  ASSERT_EQ(write(ends[1], "kind: x\n", 8), 8);
+  close(ends[1]);
+
+  const auto text = ReadFile("/dev/fd/" + std::to_string(ends[0]));
+
+  close(ends[0]);
+  ASSERT_TRUE(text) << text.error().message;
+  EXPECT_EQ(*text, "kind: x\n");
 }
 
 TEST(RunDocumentTest, OtherDocumentsStayAsTheyAre) {

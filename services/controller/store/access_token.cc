@@ -88,8 +88,9 @@ Result<AccessToken> LoadAccessToken(const std::string& path) {
   }
   struct stat status = {};
   if (file.fd >= 0 && (fstat(file.fd, &status) != 0 || !S_ISREG(status.st_mode))) {
-    return Fail(ErrorCode::kCorrupt, StrCat(path, " is not a regular file; remove it, and the next ",
-                                            "start makes a new token"));
+    return Fail(ErrorCode::kCorrupt,
+                StrCat(path, " is not a regular file; remove it, and the next ",
+                       "start makes a new token"));
   }
   const bool was_exposed = file.fd >= 0 && IsExposed(status);
   auto text = file.fd < 0 || was_exposed ? Make(path) : Read(path, file.fd);
