@@ -334,8 +334,30 @@ Result<int> AgentProcesses::Start(const ProcessStart& start, OnExit on_exit) {
 
 void AgentProcesses::Signal(int process, int signal) { watcher_->Signal(process, signal); }
 
+namespace {
+
+bool IsInFolder(std::string_view path, std::string_view folder) {
+  return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
+}
+
+// `environment` as in /proc/PID/environ. Ranks have the first variable, agents the second.
+bool BelongsToRun(std::string_view environment, std::string_view run_directory) {
+  constexpr std::string_view kRank = "EIDOLON_RUN_DIR=", kAgent = "EIDOLON_RUN_FOLDERS=";
+  for (const std::string_view variable : base::Split(environment, '\0')) {
+    if (variable.starts_with(kRank) && IsInFolder(variable.substr(kRank.size()), run_directory)) {
+      return true;
+    }
+    if (!variable.starts_with(kAgent)) continue;
+    for (const std::string_view folder : base::Split(variable.substr(kAgent.size()), ':')) {
+      if (IsInFolder(folder, run_directory)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
 int KillProcessesOfRun(const std::string& run_directory) {
-  const std::string wanted = "EIDOLON_RUN_DIR=" + run_directory;
   int count = 0;
   DIR* processes = opendir("/proc");
   if (processes == nullptr) return 0;
@@ -345,11 +367,7 @@ int KillProcessesOfRun(const std::string& run_directory) {
     std::ifstream file(StrCat("/proc/", *process, "/environ"));
     std::stringstream environment;
     environment << file.rdbuf();
-    const std::string text = std::string(1, '\0') + environment.str();
-    const std::size_t at = text.find('\0' + wanted);
-    if (at == std::string::npos) continue;
-    const char next = text.c_str()[at + 1 + wanted.size()];
-    if (next != '\0' && next != '/') continue;
+    if (!BelongsToRun(environment.str(), run_directory)) continue;
     if (kill(static_cast<pid_t>(*process), SIGKILL) == 0) ++count;
   }
   closedir(processes);

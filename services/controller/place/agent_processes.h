@@ -51,8 +51,9 @@ class AgentProcesses {
   std::unique_ptr<Watcher> watcher_;
 };
 
-// Kills every process of this user whose environment holds EIDOLON_RUN_DIR below `run_directory`:
-// what a job has left behind after its agent is gone. Returns how many there were.
+// Kills every process of this user whose environment names `run_directory` or a folder below it:
+// ranks by EIDOLON_RUN_DIR, agents and their guardians by EIDOLON_RUN_FOLDERS. Returns the number
+// of processes killed.
 int KillProcessesOfRun(const std::string& run_directory);
 
 }  // namespace eidolon::controller::place

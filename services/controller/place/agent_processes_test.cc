@@ -158,26 +158,26 @@ TEST(AgentProcessesTest, AChildInheritsNoDescriptors) {
   close(leaking);
 }
 
+// Starts a `sleep` with one variable as its whole environment.
+pid_t SleepWith(const std::string& variable) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const char* const arguments[] = {"sleep", "60", nullptr};
+    const char* const environment[] = {variable.c_str(), nullptr};
+    execve("/bin/sleep", const_cast<char**>(arguments), const_cast<char**>(environment));
+    _exit(1);
+  }
+  // Until the exec, the child shows the environment of this process.
+  while (Contents("/proc/" + std::to_string(child) + "/environ").find(variable) ==
+         std::string::npos) {
+  }
+  return child;
+}
+
 TEST(AgentProcessesTest, FindsProcessesOfARunByTheirEnvironment) {
   const testing::TemporaryDirectory root;
-  const std::string marker = "EIDOLON_RUN_DIR=" + (root / "run") + "/s0";
-  const std::string other = "EIDOLON_RUN_DIR=" + (root / "runner");
-  const auto sleep_with = [](const std::string& variable) {
-    const pid_t child = fork();
-    if (child == 0) {
-      const char* const arguments[] = {"sleep", "60", nullptr};
-      const char* const environment[] = {variable.c_str(), nullptr};
-      execve("/bin/sleep", const_cast<char**>(arguments), const_cast<char**>(environment));
-      _exit(1);
-    }
-    // Until the exec, the child shows the environment of this process.
-    while (Contents("/proc/" + std::to_string(child) + "/environ").find(variable) ==
-           std::string::npos) {
-    }
-    return child;
-  };
-  const pid_t ours = sleep_with(marker);
-  const pid_t theirs = sleep_with(other);
+  const pid_t ours = SleepWith("EIDOLON_RUN_DIR=" + (root / "run") + "/s0");
+  const pid_t theirs = SleepWith("EIDOLON_RUN_DIR=" + (root / "runner"));
 
   EXPECT_EQ(KillProcessesOfRun(root / "run"), 1);
 
@@ -187,6 +187,23 @@ TEST(AgentProcessesTest, FindsProcessesOfARunByTheirEnvironment) {
   EXPECT_EQ(kill(theirs, 0), 0);
   kill(theirs, SIGKILL);
   waitpid(theirs, &status, 0);
+}
+
+// The agent has no EIDOLON_RUN_DIR; its guardian is gone.
+TEST(AgentProcessesTest, EndsAStoppedAgentOfARunByTheFoldersInItsEnvironment) {
+  const testing::TemporaryDirectory root;
+  const pid_t agent = SleepWith("EIDOLON_RUN_FOLDERS=/elsewhere:" + (root / "run") + ":/sockets");
+  const pid_t other = SleepWith("EIDOLON_RUN_FOLDERS=" + (root / "runner") + ":/elsewhere");
+  kill(agent, SIGSTOP);
+
+  EXPECT_EQ(KillProcessesOfRun(root / "run" + "/s0"), 0) << "other servers of its job live on";
+  EXPECT_EQ(KillProcessesOfRun(root / "run"), 1);
+
+  EXPECT_EQ(waitpid(other, nullptr, WNOHANG), 0) << "still there";
+  for (const pid_t process : {agent, other}) {
+    kill(process, SIGKILL);
+    waitpid(process, nullptr, 0);
+  }
 }
 
 }  // namespace
