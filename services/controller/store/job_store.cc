@@ -4,6 +4,7 @@
 #include "services/base/log.h"
 #include "services/base/text.h"
 #include "services/controller/store/damaged_records.h"
+#include "services/controller/store/write_ahead_log.h"
 
 namespace eidolon::controller::store {
 namespace {
@@ -30,6 +31,21 @@ std::string SelectJobs(std::string_view rest) {
   return StrCat("SELECT ", kJobColumns, DamageColumns(kJobs), " FROM jobs ", rest);
 }
 
+std::string FolderOf(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+void LogDamageOf(const KeptLog& log, const std::string& path) {
+  const bool is_cut_short = log.corrected.empty() && log.rest && log.rest->is_last;
+  base::Log(is_cut_short ? base::Level::kWarning : base::Level::kError, "write_ahead_log_damaged",
+            {{"damage", DescribeDamage(log, path)},
+             {"way_out", log.rest ? "'eidolon doctor --store' lists damage while no controller "
+                                    "runs; submit again what is missing"
+                                  : "it was corrected; 'eidolon doctor --store' looks for more "
+                                    "damage while no controller runs"}});
+}
+
 // Runs a statement whose every parameter is bound.
 Result<void> RunOne(Result<Statement>& statement) {
   if (!statement) return std::unexpected(statement.error());
@@ -39,8 +55,15 @@ Result<void> RunOne(Result<Statement>& statement) {
 }  // namespace
 
 Result<JobStore> JobStore::Open(const std::string& path) {
+  const auto damage = KeepDamagedLog(path, FolderOf(path), /*correct=*/true);
+  if (!damage) return base::Wrap("opening " + path, damage.error());
+  if (*damage) LogDamageOf(**damage, path);
   auto database = Database::Open(path);
   if (!database) return base::Wrap("opening " + path, database.error());
+  // Frames behind the damage must not be there when the next opening examines the log.
+  if (*damage) {
+    if (auto done = database->Rewrite(); !done) return base::Wrap("opening " + path, done.error());
+  }
   if (auto ready = PrepareSchema(&*database); !ready) {
     return base::Wrap("opening " + path, ready.error());
   }
@@ -68,10 +91,7 @@ Result<void> JobStore::Reopen() {
   return {};
 }
 
-std::string JobStore::folder() const {
-  const std::size_t slash = path_.rfind('/');
-  return slash == std::string::npos ? "." : path_.substr(0, slash);
-}
+std::string JobStore::folder() const { return FolderOf(path_); }
 
 Result<void> JobStore::Update(const Table& table, std::span<const Part> parts, std::string_view sql,
                               std::initializer_list<std::string> values, std::int64_t row_id) {

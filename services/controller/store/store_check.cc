@@ -15,6 +15,7 @@
 #include "services/controller/store/record_form.h"
 #include "services/controller/store/salvage.h"
 #include "services/controller/store/store_schema.h"
+#include "services/controller/store/write_ahead_log.h"
 
 namespace eidolon::controller::store {
 namespace {
@@ -53,6 +54,7 @@ class Checker {
       : folder_(check.folder), repair_(check.repair), directory_(directory) {}
 
   Result<std::vector<StoreFinding>> Run() {
+    if (auto checked = CheckLog(); !checked) return std::unexpected(checked.error());
     if (auto checked = CheckFile(); !checked) return std::unexpected(checked.error());
     if (database_) {
       if (auto checked = CheckRecords(); !checked) return std::unexpected(checked.error());
@@ -63,6 +65,23 @@ class Checker {
  private:
   void Add(State state, std::string subject, std::string text) {
     findings_.push_back({state, std::move(subject), std::move(text)});
+  }
+
+  // Before SQLite reads the write-ahead log, and drops what is behind damage.
+  Result<void> CheckLog() {
+    const std::string path = directory_.database_path();
+    const auto damage = KeepDamagedLog(path, folder_, repair_);
+    if (!damage) return std::unexpected(damage.error());
+    if (!*damage) return {};
+    const KeptLog& log = **damage;
+    const bool is_cut_short = log.corrected.empty() && log.rest && log.rest->is_last;
+    const State state = repair_ ? State::kRepaired : State::kDamaged;
+    Add(is_cut_short ? State::kNote : state, kFile + std::string("-wal"),
+        DescribeDamage(log, path));
+    if (!repair_) return {};
+    // A file that cannot be opened is what the next check is about.
+    if (auto opened = Database::Open(path)) (void)opened->Rewrite();
+    return {};
   }
 
   // The structure of the file. Afterwards `database_` is open, if the rows can be looked at.
@@ -134,14 +153,17 @@ class Checker {
   Result<void> PrepareRecords() {
     if (version_ == kSchemaVersion) return {};
     Add(State::kNote, kFile,
-        StrCat("an earlier version wrote it, without checksums",
-               repair_ ? ": they were added" : "; the next start or --repair adds them"));
+        version_ == 0
+            ? "it has no tables yet"
+            : StrCat("an earlier version wrote it, without checksums",
+                     repair_ ? ": they were added" : "; the next start or --repair adds them"));
     if (!repair_) return {};
     version_ = kSchemaVersion;
     return PrepareSchema(&*database_);
   }
 
   Result<void> CheckRecords() {
+    if (version_ == 0) return CheckFiles();
     for (const Table& table : kTables) {
       const bool had_sweeps = version_ > 1;
       if (!had_sweeps && table.name == kSweeps.name) continue;
