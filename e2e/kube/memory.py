@@ -44,5 +44,6 @@ class Memory:
         expect(verdict[1] == "OutOfMemory" and status["attempt"] == 1, f"{verdict} {status['conditions']}")
         said = verdict[2]
         expect("limits.memoryPerServer" in said and ("256.00 MiB" in said or str(256 << 20) in said), said)
-        print(f"     {said[:160]}")
+        expect("reached its limit" in said, said)
+        print(f"     {said[:260]}")
         self.leaves_nothing("hog")

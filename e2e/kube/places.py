@@ -58,7 +58,7 @@ class Places:
         kubectl("label", "namespace", TEAM, "eidolon=yes")
         try:
             helm("upgrade", controller_namespaces=f"{{{TEAM}}}")
-            self.is_told_outside("by-role", "AdmissionUnavailable", "cannot patch resource")
+            self.is_told_outside("by-role", "AdmissionUnavailable", "cannot get resource")
             self.runs_in_the_team("named")
             helm("upgrade", controller_namespaceSelector_eidolon="yes")
             words = "with these labels alone: eidolon=yes"

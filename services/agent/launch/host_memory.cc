@@ -13,6 +13,8 @@ namespace {
 
 // Of version 1, where "no limit" is a number near 2^63.
 constexpr std::uint64_t kNoLimitBytes = std::uint64_t{1} << 60;
+// A tenth of the limit: what else a pod's cgroup may hold.
+constexpr std::uint64_t kSpareShare = 10;
 
 std::optional<std::string> ReadFile(const std::string& path) {
   std::ifstream file(path);
@@ -48,7 +50,8 @@ std::optional<HostMemory> ReadVersion2(const std::string& folder) {
   // "max" stands for no limit, and has no digits.
   return HostMemory{.kills = CountOf(*events, "oom_kill"),
                     .limit_hits = CountOf(*events, "oom"),
-                    .limit_bytes = NumberIn(ReadFile(folder + "/memory.max").value_or(""))};
+                    .limit_bytes = NumberIn(ReadFile(folder + "/memory.max").value_or("")),
+                    .peak_bytes = NumberIn(ReadFile(folder + "/memory.peak").value_or(""))};
 }
 
 std::optional<HostMemory> ReadVersion1(const std::string& folder) {
@@ -57,7 +60,8 @@ std::optional<HostMemory> ReadVersion1(const std::string& folder) {
   HostMemory memory{
       .kills = CountOf(*control, "oom_kill"),
       .limit_hits = NumberIn(ReadFile(folder + "/memory.failcnt").value_or("")),
-      .limit_bytes = NumberIn(ReadFile(folder + "/memory.limit_in_bytes").value_or(""))};
+      .limit_bytes = NumberIn(ReadFile(folder + "/memory.limit_in_bytes").value_or("")),
+      .peak_bytes = NumberIn(ReadFile(folder + "/memory.max_usage_in_bytes").value_or(""))};
   if (memory.limit_bytes >= kNoLimitBytes) memory.limit_bytes = 0;
   return memory;
 }
@@ -90,7 +94,13 @@ std::optional<HostMemory> ReadHostMemory(const std::string& proc, const std::str
 HostMemory HostMemorySince(const HostMemory& before, const HostMemory& now) {
   return {.kills = now.kills - std::min(now.kills, before.kills),
           .limit_hits = now.limit_hits - std::min(now.limit_hits, before.limit_hits),
-          .limit_bytes = now.limit_bytes};
+          .limit_bytes = now.limit_bytes,
+          .peak_bytes = now.peak_bytes};
+}
+
+bool IsAtLimit(const HostMemory& memory) {
+  const std::uint64_t full = memory.limit_bytes - memory.limit_bytes / kSpareShare;
+  return memory.limit_bytes > 0 && (memory.limit_hits > 0 || memory.peak_bytes >= full);
 }
 
 }  // namespace eidolon::agent::launch

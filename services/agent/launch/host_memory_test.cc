@@ -36,10 +36,12 @@ TEST_F(HostMemoryTest, ReadsTheContainersOwnCgroup) {
   Write("/sys/fs/cgroup/memory.events",
         "low 0\nhigh 0\nmax 40\noom 3\noom_kill 2\noom_group_kill 0\n");
   Write("/sys/fs/cgroup/memory.max", "17179869184\n");
+  Write("/sys/fs/cgroup/memory.peak", "17179860000\n");
 
   const auto memory = Read();
 
   ASSERT_TRUE(memory.has_value());
+  EXPECT_EQ(memory->peak_bytes, 17'179'860'000u);
   EXPECT_EQ(memory->kills, 2u);
   EXPECT_EQ(memory->limit_hits, 3u);
   EXPECT_EQ(memory->limit_bytes, 17'179'869'184u);
@@ -72,6 +74,17 @@ TEST_F(HostMemoryTest, ReadsVersionOneWherePathsOfTheHostAreNotThere) {
   EXPECT_EQ(memory->kills, 4u);
   EXPECT_EQ(memory->limit_hits, 17u);
   EXPECT_EQ(memory->limit_bytes, 0u) << "version 1 writes no limit as a large number";
+}
+
+TEST_F(HostMemoryTest, APodsLimitThatIsReachedFirstCountsAsTheContainers) {
+  HostMemory memory{.kills = 1, .limit_hits = 0, .limit_bytes = 256 << 20, .peak_bytes = 255 << 20};
+
+  EXPECT_TRUE(IsAtLimit(memory));
+  memory.peak_bytes = 200 << 20;
+  EXPECT_FALSE(IsAtLimit(memory)) << "the machine had no memory left";
+  memory.limit_hits = 1;
+  EXPECT_TRUE(IsAtLimit(memory));
+  EXPECT_FALSE(IsAtLimit({.kills = 1, .limit_hits = 1, .limit_bytes = 0, .peak_bytes = 1 << 30}));
 }
 
 TEST_F(HostMemoryTest, KnowsNothingWhereThereIsNoMemoryController) {

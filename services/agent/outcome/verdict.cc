@@ -131,10 +131,9 @@ bool Verdict::WasKilledForMemory(const std::optional<launch::ExitStatus>& comman
 
 std::string Verdict::HostMemoryText() const {
   const std::string limit = BytesText(host_memory_.limit_bytes);
-  const bool is_of_limit = host_memory_.limit_bytes > 0 && host_memory_.limit_hits > 0;
   std::string text = "; the kernel killed ";
   text += host_memory_.kills == 1 ? "a process" : StrCat(host_memory_.kills, " processes");
-  if (is_of_limit) {
+  if (launch::IsAtLimit(host_memory_)) {
     return text + " because this server's host memory reached its limit of " + limit +
            ": raise it (limits.memoryPerServer on Kubernetes), or keep less in host memory";
   }

@@ -31,6 +31,7 @@ constexpr Row kRows[] = {
     // Of a namespace that is new.
     {"error looking up service account", Kind::kWaits, reason::kAdmissionUnavailable},
     // Our own permissions, which an administrator gives by namespace.
+    {"cannot get resource", Kind::kWaits, reason::kAdmissionUnavailable},
     {"cannot create resource", Kind::kWaits, reason::kAdmissionUnavailable},
     {"cannot patch resource", Kind::kWaits, reason::kAdmissionUnavailable},
     {"is being terminated", Kind::kWaits, reason::kAdmissionUnavailable},

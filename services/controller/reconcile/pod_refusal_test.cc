@@ -57,6 +57,10 @@ TEST(PodRefusalTest, TellsWhatMayPassFromWhatWillNot) {
        "pods is forbidden: User \"system:serviceaccount:eidolon-system:c\" cannot create resource "
        "\"pods\" in API group \"\" in the namespace \"team\"",
        Kind::kWaits, "AdmissionUnavailable"},
+      {403,
+       "services \"a\" is forbidden: User \"system:serviceaccount:eidolon-system:c\" cannot get "
+       "resource \"services\" in API group \"\" in the namespace \"team\"",
+       Kind::kWaits, "AdmissionUnavailable"},
       {400, "admission webhook \"counts.example\" does not support dry run", Kind::kNone, ""},
       {500, "etcdserver: request timed out", Kind::kNone, ""},
       {429, "too many requests", Kind::kNone, ""},
