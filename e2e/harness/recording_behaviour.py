@@ -159,7 +159,7 @@ def a_replay_equals_its_run_to_the_picosecond_and_answers_for_other_clusters(wor
     damaged = world.folder / "damaged.eidrec"
     whole = file.read_bytes()
     damaged.write_bytes(whole[: len(whole) // 2] + bytes([whole[len(whole) // 2] ^ 1]) + whole[len(whole) // 2 + 1 :])
-    expect_failed(replay(world, document, damaged), "CommandFailed", "damaged")
+    expect_failed(replay(world, document, damaged), "StartFailed", "damaged")
 
 
 # What `eidolon what-if` asks, and the replays whose slowest is its answer.
