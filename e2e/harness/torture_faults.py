@@ -10,6 +10,7 @@ import time
 
 from torture_programs import KINDS
 from torture_registry import fault, needing
+from torture_truth import GUARDIAN_STOPPED
 
 # How a job ends one of whose processes has died: by a rank or by its launcher.
 DEATH = ("RankLost", "CommandFailed")
@@ -100,7 +101,7 @@ def kill_a_guardian(world):
 @fault
 def stop_a_guardian(world):
     """Nobody wakes it: the job ends as it would without, or names its guardian; its place is free, nothing is left."""
-    return signal_one(world, world.guardians(), signal.SIGSTOP, "its guardian stopped", "AgentLost")
+    return signal_one(world, world.guardians(), signal.SIGSTOP, GUARDIAN_STOPPED, "AgentLost", "Stuck")
 
 
 @fault

@@ -9,7 +9,9 @@ import sqlite3
 import subprocess
 import time
 
+from server import verdict
 from torture_registry import fault, needing
+from torture_world import is_damaged
 
 # What a damaged byte may hit: figures, verdicts, what was asked for, names, and whatever else is a number or a word.
 PLACES = (
@@ -89,7 +91,9 @@ class Copy:
         self.folder.mkdir()
         for file in world.data.glob("jobs.db*"):
             shutil.copy2(file, self.folder)
-        self.seen = {name: (job, job.accepted, job.verdict, job.shown) for name, job in world.jobs.items()}
+        self.seen = {
+            name: (job, job.accepted, job.verdict, job.shown, job.is_damaged) for name, job in world.jobs.items()
+        }
 
     def close(self):
         if len(self.world.findings) > self.findings:
@@ -104,8 +108,8 @@ class Copy:
         for file in self.folder.iterdir():
             shutil.copy2(file, self.world.data)
         for name, (job, *seen) in self.seen.items():
-            self.world.jobs[name], job.is_damaged = job, False
-            job.accepted, job.verdict, job.shown = seen
+            self.world.jobs[name] = job
+            job.accepted, job.verdict, job.shown, job.is_damaged = seen
         self.world.start()
 
 
@@ -139,8 +143,11 @@ def without_lost(world):
     for name, job in list(world.jobs.items()):
         if name not in listed:
             world.deleted[name] = world.jobs.pop(name)
-        elif job.verdict and not any(c["type"] == job.verdict["type"] for c in listed[name]["status"]["conditions"]):
-            job.verdict = job.shown = None
+        elif job.verdict and not is_damaged(listed[name]):
+            ended = verdict(listed[name])
+            # A start ends jobs that it finds at work, also one whose end was lost.
+            if not ended or (ended != job.verdict and ended["reason"] == "ControllerRestarted"):
+                job.verdict = job.shown = None
     world.deleted.update(dict.fromkeys(world.gone))
     world.gone.clear()
 

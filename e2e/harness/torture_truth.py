@@ -16,6 +16,7 @@ STILL_SECONDS = 8
 WALL_SECONDS = 90
 # From the limit until everything is killed that does not end by itself, and what a busy machine adds.
 END_SECONDS = 45
+GUARDIAN_STOPPED = "its guardian stopped"
 ROUNDING_SECONDS = 1  # Times of a status are whole seconds.
 # Of what a defect of our own looks like in messages, whatever the fault.
 ABORTS = re.compile(r"terminate called|status 134|signal (4|6|7|8|11) ")
@@ -99,6 +100,8 @@ def falsehoods(job, item, ended):
     elif reason not in expected | caused:
         yield "neither the program nor a fault accounts for this reason"
     yield from false_words(job, message)
+    if "its guardian (pid" in message and not any(harm.what == GUARDIAN_STOPPED for harm in job.harms):
+        yield "it names a guardian that no fault has stopped"
     seconds = seconds_of(item)
     if seconds is None:
         return
