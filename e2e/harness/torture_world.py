@@ -49,6 +49,7 @@ class World:
         # Others may come as far as the folders that the server has to close itself.
         os.chmod(self.folder, 0o755)
         self.disk, self.threads = Disk(self.folder), Threads(self.folder.name)
+        self.lasting = []  # Faults of meeting_all that are at work.
         self.data = self.disk.folder / "data"
         self.data.mkdir(mode=0o700)
         self.run_root = self.folder / "run"
@@ -91,6 +92,8 @@ class World:
         self.count += 1
         name = f"t{self.count}-{kind.replace('_', '-')}"
         job = self.jobs[name] = Watched(name, kind, f"key-{self.count}", time.monotonic())
+        for what, reasons in self.lasting:
+            job.meet(what, *reasons)
         self.submit_again(job)
         return job
 
@@ -203,12 +206,11 @@ class World:
     def meeting_all(self, what, *reasons):
         """A fault that lasts: it meets those that are there, and those that come in meanwhile."""
         self.meet_all(what, *reasons)
-        before = set(self.jobs)
+        self.lasting.append((what, reasons))
         try:
             yield
         finally:
-            for name in set(self.jobs) - before:
-                self.jobs[name].meet(what, *reasons)
+            self.lasting.pop()
 
     def drain(self):
         """Waits until every accepted job has its verdict, each within its limit."""
