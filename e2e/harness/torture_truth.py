@@ -45,6 +45,7 @@ class Watched:
         self.harms = []
         self.signals = set()  # (process, signal) that faults sent to its processes.
         self.has_whole_log = True
+        self.status = None  # What the last submission was answered.
         self.is_damaged = False  # A fault changed its record in the store.
 
     def meet(self, what, *reasons):

@@ -107,7 +107,9 @@ class World:
                 headers={"Idempotency-Key": job.key},
             )
         except OSError:
+            job.status = None
             return None  # Nobody answers at present; whether it was taken is not known.
+        job.status = status
         if status in (200, 201):
             job.accepted = True
         elif status not in (429, 503, 507):
