@@ -246,7 +246,7 @@ def submit_twice_at_once(world):
 
 
 # What may end a job that cannot have a thread or a process more: at its start, in a rank, in its agent.
-STARVED = (*DEATH, "StartFailed", "AgentLost", "ServiceLost")
+STARVED = (*DEATH, "StartFailed", "AgentLost", "ServiceLost", "Stuck")
 
 
 @needing("threads")

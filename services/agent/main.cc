@@ -105,6 +105,7 @@ int main(int argc, char** argv) {
   process::RenounceNewPrivileges();
   const agent::launch::Guarded self = agent::launch::BecomeGuarded(guard);
 
+  runtime::ExitWhenThreadsRunOut();
   runtime::SignalWaiter signals;
   if (const auto threads = runtime::CheckThreads(kThreads); !threads.has_value()) {
     base::Log(base::Level::kError, "no_threads", {{"reason", threads.error().message}});

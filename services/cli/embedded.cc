@@ -29,6 +29,7 @@ struct Embedded::Parts {
   std::unique_ptr<controller::embedded::ControllerHost> controller;
 
   Result<void> Start(EmbeddedOptions options) {
+    runtime::ExitWhenThreadsRunOut();
     if (auto threads = runtime::CheckThreads(kThreads); !threads) return threads;
     options.controller.job_open_files = runtime::RaiseOpenFiles();
     auto folder = controller::embedded::SocketFolder::Make(options.controller.run_root);

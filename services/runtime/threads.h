@@ -1,5 +1,5 @@
-// Whether a process may start the threads that it needs. Libraries below us (gRPC) end the process
-// when they may not, so that is found out before.
+// Whether a process may start the threads that it needs, and how it ends when it may not. Libraries
+// below us (gRPC) abort the process then, so that is found out before they start theirs.
 #pragma once
 
 #include "services/base/error.h"
@@ -8,5 +8,9 @@ namespace eidolon::runtime {
 
 // Starts `count` threads at once, and ends them. The error names the limits that may be reached.
 base::Result<void> CheckThreads(int count);
+
+// From now on a thread that cannot be started, where nobody catches that, ends the process with
+// status 1 and the log line no_threads. Every other uncaught exception aborts, as before.
+void ExitWhenThreadsRunOut();
 
 }  // namespace eidolon::runtime

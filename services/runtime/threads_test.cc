@@ -5,8 +5,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <string>
+#include <system_error>
+#include <thread>
 
 namespace eidolon::runtime {
 namespace {
@@ -15,6 +18,22 @@ TEST(ThreadsTest, AnOrdinaryProcessMayStartThem) {
   const auto checked = CheckThreads(8);
 
   EXPECT_TRUE(checked) << checked.error().message;
+}
+
+void ThrowInAThread(std::errc code) {
+  ExitWhenThreadsRunOut();
+  std::thread([code] { throw std::system_error(std::make_error_code(code)); }).join();
+}
+
+TEST(ThreadsDeathTest, AThreadThatCannotBeStartedEndsTheProcessWithASentence) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(ThrowInAThread(std::errc::resource_unavailable_try_again),
+              ::testing::ExitedWithCode(1), "no_threads.*ulimit -u");
+}
+
+TEST(ThreadsDeathTest, OtherUncaughtExceptionsStillAbort) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(ThrowInAThread(std::errc::io_error), ::testing::KilledBySignal(SIGABRT), "");
 }
 
 // The limit holds for users other than root.
