@@ -40,7 +40,7 @@ LOOP = """
         dist.all_reduce(weight.grad)
         optimizer.step()
         optimizer.zero_grad()
-        print("step", step, "loss", loss.item(), flush=True)
+        print(f"step {step} loss {loss.item()}", flush=True)  # One write: the ranks share a pipe.
     dist.destroy_process_group()
 """
 # What a program may print to trick who reads it.
