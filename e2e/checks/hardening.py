@@ -24,7 +24,7 @@ ENDBR64 = bytes.fromhex("f30f1efa")
 CANARY = re.compile(rb"\x64\x48\x8b.\x25\x28\x00\x00\x00", re.DOTALL)
 # A mangled name in namespace eidolon. Templates of other namespaces may be internal by their arguments.
 OWN = re.compile(r"_ZNK?7eidolon")
-# What is local to a source, or split off by the compiler, may be reached by direct jumps alone.
+# Functions that are local to a source, or split off by the compiler, may have direct callers only.
 INTERNAL = re.compile(r"_GLOBAL__N_|Ul|L\d|\.|\$")
 COMPILED = ("-fstack-protector-strong", "-fcf-protection=full", "-D_FORTIFY_SOURCE=3", "-D_GLIBCXX_ASSERTIONS")
 # Define functions of libc, so that they cannot take the checked ones of its headers (EIDOLON_UNFORTIFIED).

@@ -10,11 +10,11 @@ import time
 
 from torture_programs import KINDS
 from torture_registry import fault, needing
-from torture_truth import GUARDIAN_STOPPED
+from torture_truth import GUARDIAN_STOPPED, NO_THREADS, NO_THREADS_LEFT
 
 # How a job ends one of whose processes has died: by a rank or by its launcher.
 DEATH = ("RankLost", "CommandFailed")
-NOBODY = "nobody was there"
+NOBODY = "no process to meet"
 
 
 def strike(world, number, what, *reasons):
@@ -245,7 +245,7 @@ def submit_twice_at_once(world):
     return job.name
 
 
-# What may end a job that cannot have a thread or a process more: at its start, in a rank, in its agent.
+# Reasons of jobs that cannot start a further thread or process: at their start, in a rank, in their agent.
 STARVED = (*DEATH, "StartFailed", "AgentLost", "ServiceLost", "Stuck")
 
 
@@ -253,7 +253,7 @@ STARVED = (*DEATH, "StartFailed", "AgentLost", "ServiceLost", "Stuck")
 def exhaust_threads(world):
     """For seconds no thread and no process can be made by the server, by agents and by jobs: nothing aborts."""
     seconds = world.chance.choice((0.5, 2, 4))
-    with world.meeting_all("no threads", *STARVED):
+    with world.meeting_all(NO_THREADS, *STARVED):
         world.threads.limit(more=world.chance.choice((0, 1, 3, 10)))
         try:
             world.submit("honest")
@@ -270,7 +270,7 @@ def exhaust_threads(world):
 @needing("threads")
 def exhaust_threads_by_a_job(world):
     """A job takes all that are left, and gives them back."""
-    with world.meeting_all("a job that took all threads", *STARVED):
+    with world.meeting_all(NO_THREADS_LEFT, *STARVED):
         world.threads.limit(more=600)
         try:
             job = world.submit("threads")
@@ -289,7 +289,7 @@ def start_without_threads(world):
     """A server that cannot have its threads says so, and does not abort."""
     world.kill()
     allowed = world.chance.choice((0, 1, 2, 4, 8, 16))
-    # What the dead one has left is ended first: the limit counts it too.
+    # The limit counts processes that the killed server left, so they have to end first.
     deadline = time.monotonic() + 5
     while world.threads.count() and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -7,6 +7,7 @@ import contextlib
 import fcntl
 import os
 import pathlib
+import math
 import subprocess
 import time
 
@@ -20,6 +21,7 @@ class Disk:
 
     def __init__(self, folder):
         self.folder, self.image = folder / "disk", folder / "disk.img"
+        self.healed = -math.inf  # When a fault of the disk last ended, by time.monotonic().
         self.folder.mkdir()
         if os.geteuid() != 0:
             self.why_not = "needs root to mount a file system"
@@ -51,6 +53,7 @@ class Disk:
 
     def empty(self):
         (self.folder / "ballast").unlink(missing_ok=True)
+        self.healed = time.monotonic()
 
     def freeze(self, on):
         descriptor = os.open(self.folder, os.O_RDONLY)
@@ -59,6 +62,7 @@ class Disk:
                 fcntl.ioctl(descriptor, FREEZE if on else THAW, 0)
         finally:
             os.close(descriptor)
+            self.healed = time.monotonic()
 
     def remove(self):
         if not self.can_fail():

@@ -260,7 +260,7 @@ KINDS = {
 }
 # Submitted by faults alone: they use up what others need.
 OF_FAULTS = {"floods", "threads"}
-# Signals by which ranks of a kind may end that nobody sent.
+# Signals that end ranks of a kind without being sent to them.
 OWN_SIGNALS = {
     "scribbles": {signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV},
     "truncates": {signal.SIGBUS},

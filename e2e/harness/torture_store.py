@@ -13,7 +13,7 @@ from server import verdict
 from torture_registry import fault, needing
 from torture_world import is_damaged
 
-# What a damaged byte may hit: figures, verdicts, what was asked for, names, and whatever else is a number or a word.
+# Places that a damaged byte may hit: figures, verdicts, specifications, names, and any other number or word.
 PLACES = (
     rb'"iterationPicoseconds":(\d+)',
     rb'"type":"(Complete|Failed|Interrupted)"',

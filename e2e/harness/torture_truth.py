@@ -1,8 +1,8 @@
 """Which ends of a job are true, by what its program does and what the faults did to it.
 
 Every fault that meets a job says which reasons it makes true (Harm). A reason that neither the program nor a fault of
-the job accounts for is false, and so is a message that names a signal nobody sent, a process nobody stopped, or a
-limit that was not reached.
+the job accounts for is false, and so is a message that names a signal that was not sent, a process that was not
+stopped, or a limit that was not reached.
 """
 
 import calendar
@@ -17,6 +17,13 @@ WALL_SECONDS = 90
 # From the limit until everything is killed that does not end by itself, and what a busy machine adds.
 END_SECONDS = 45
 GUARDIAN_STOPPED = "its guardian stopped"
+NO_THREADS, NO_THREADS_LEFT = "no threads", "a job that took all threads"
+# Words that a Stuck job must say when the fault met it.
+STUCK_WORDS = {
+    GUARDIAN_STOPPED: "its guardian (pid",
+    NO_THREADS: "its agent has said nothing",
+    NO_THREADS_LEFT: "its agent has said nothing",
+}
 ROUNDING_SECONDS = 1  # Times of a status are whole seconds.
 # Of what a defect of our own looks like in messages, whatever the fault.
 ABORTS = re.compile(r"terminate called|status 134|signal (4|6|7|8|11) ")
@@ -90,6 +97,11 @@ def false_words(job, message):
         yield "a process of Eidolon aborted"
 
 
+def names_its_cause(job, message):
+    """Whether the message of a job that is Stuck names what a fault stopped, where that is known beforehand."""
+    return any("Stuck" in harm.reasons and STUCK_WORDS.get(harm.what, "") in message for harm in job.harms)
+
+
 def falsehoods(job, item, ended):
     """What is false about the end of a job, as sentences."""
     kind, reason, message = ended["type"], ended["reason"], ended["message"]
@@ -100,6 +112,8 @@ def falsehoods(job, item, ended):
             yield f"a program that is {job.kind} cannot be Complete"
     elif reason not in expected | caused:
         yield "neither the program nor a fault accounts for this reason"
+    elif reason == "Stuck" and reason not in expected and not names_its_cause(job, message):
+        yield "it does not name what a fault has done"
     yield from false_words(job, message)
     if "its guardian (pid" in message and not any(harm.what == GUARDIAN_STOPPED for harm in job.harms):
         yield "it names a guardian that no fault has stopped"

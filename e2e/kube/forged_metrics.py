@@ -20,7 +20,7 @@ LIES = [
     'eidolon_network_link_utilisation_ratio{namespace="blue",tier="spine"} 42',
     'eidolon_sweep_points{namespace="blue",simulation_sweep="victim",phase="failed"} 99',
 ]
-# What a pod of red serves, by its name: lies about others, and more than a Prometheus wants to keep.
+# The metrics page of each pod of red: metrics of other namespaces, and floods of series.
 PAGES = {
     "lies": LIES,
     "many": [f'eidolon_agent_many_{number % NAMES}{{number="{number}"}} 1' for number in range(3)],

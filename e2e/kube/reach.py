@@ -11,7 +11,7 @@ OPERATOR = f"system:serviceaccount:{NAMESPACE}:eidolon-controller"
 BLUE = "blue"
 SYSTEM = ("kube-system", "kube-public", "kube-node-lease")
 GROUP = "eidolon.dev/v1alpha1"
-# Fields by which a job's pods do what only whoever may create pods may do.
+# Fields of a job that only users with the permission to create pods may set.
 POD_FIELDS = {
     "a folder of the node": {
         "podTemplate": {
