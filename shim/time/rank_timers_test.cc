@@ -127,6 +127,16 @@ TEST_F(RankTimersTest, ATimerCountsNoRealTimeWhileTheProgramGoesOn) {
   EXPECT_LT(Passed(), kSecond);
 }
 
+TEST_F(RankTimersTest, ATimerDoesNotExpireWhileTheProgramIsKeptFromRunning) {
+  fake_agent.LetNapsPass(false);
+  const itimerval soon{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_usec = 20'000}};
+  setitimer(ITIMER_REAL, &soon, nullptr);
+
+  core::RealSleep(6 * kSecond);  // Uses no processor, as a program that waits for one.
+
+  EXPECT_EQ(signals_handled, 0);
+}
+
 TEST_F(RankTimersTest, ALoopThatWaitsForASignalWithoutACallEnds) {
   fake_agent.LetNapsPass(false);
   const itimerval soon{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_usec = 20'000}};

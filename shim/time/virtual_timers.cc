@@ -11,6 +11,7 @@
 
 #include "shim/core/session.h"
 #include "shim/core/spin_lock.h"
+#include "shim/core/system.h"
 #include "shim/core/thread_role.h"
 #include "shim/time/real.h"
 #include "shim/time/virtual_clock.h"
@@ -23,6 +24,9 @@ using base::SimTime;
 
 // A driver's timer does not expire sooner for want of virtual time.
 constexpr std::int64_t kShortestStallNs = 5'000'000'000;
+// A program that gets less than this part of a processor waits for its turn at times. Its timers
+// wait with it.
+constexpr std::int64_t kStarvedShare = 12;
 
 struct Timer {
   TimerName name;
@@ -33,6 +37,7 @@ struct Timer {
   std::int64_t since_ns = 0;  // Real time of its arming, or last expiry.
   SimTime clock;              // When it was looked at last, and since when it has stood there.
   std::int64_t still_since_ns = 0;
+  std::int64_t still_since_cpu_ns = 0;  // Processor time of the process at that moment.
 };
 
 constinit core::SpinLock lock;  // Guards the table.
@@ -51,16 +56,21 @@ Timer* FindFree() noexcept {
   return found == timers.end() ? nullptr : &*found;
 }
 
-// The program works, but its clock stands still.
+// The program works, but its clock stands still. For a driver's timer the program's own work
+// counts: on a busy machine, seconds may pass in which it could do nothing.
 bool HasStalled(Timer& timer, SimTime now, std::int64_t real_ns) noexcept {
   if (timer.clock != now || core::Session::ThreadsAsking() != 0) {
     timer.clock = now;
     timer.still_since_ns = real_ns;
+    timer.still_since_cpu_ns = core::ProcessCpuNs();
     return false;
   }
   const std::int64_t left_ns = (timer.deadline - now).ps / 1000;
   const std::int64_t limit = timer.is_drivers ? std::max(left_ns, kShortestStallNs) : left_ns;
-  return real_ns - timer.still_since_ns >= limit;
+  const std::int64_t stood_ns = real_ns - timer.still_since_ns;
+  if (stood_ns < limit || !timer.is_drivers) return stood_ns >= limit;
+  const std::int64_t worked_ns = core::ProcessCpuNs() - timer.still_since_cpu_ns;
+  return std::max(worked_ns, stood_ns / kStarvedShare) >= limit;
 }
 
 }  // namespace
@@ -80,7 +90,8 @@ bool ArmTimer(TimerName name, const TimerSetting& setting) noexcept {
             .interval = setting.interval,
             .since_ns = real_ns,
             .clock = now,
-            .still_since_ns = real_ns};
+            .still_since_ns = real_ns,
+            .still_since_cpu_ns = core::ProcessCpuNs()};
   return true;
 }
 

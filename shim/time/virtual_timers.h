@@ -4,8 +4,10 @@
 // kernel's.
 //
 // A driver's timer carries the clock to its moment when nothing else happens. A timer also expires
-// when the program works on and its clock stands still for as much real time as is left (a
-// driver's: at least some seconds), or loops that wait for a signal without a call would never end.
+// when the program works on and its clock stands still for as much real time as is left, or loops
+// that wait for a signal without a call would never end. A driver's timer needs at least some
+// seconds, in which the process uses as much processor time: one that a busy machine keeps from
+// running has not done the work that its timer limits.
 //
 // All functions are thread safe. MomentKeeper's thread calls FireDueTimers.
 #pragma once
