@@ -231,6 +231,7 @@ void Command::Read() {
   waitid(P_PIDFD, static_cast<id_t>(pidfd_), &information, WEXITED);
   exited_.store(true);
   observer_->Exited(StatusOf(information));
+  has_read_all_.store(true);
 }
 
 // The command began a session of its own, so nothing that stems from it is in ours.
@@ -257,27 +258,35 @@ void Command::SignalAll(int signal) const {
   for (const pid_t process : Offspring()) kill(process, signal);
 }
 
-void Command::AwaitOutput(int limit_ms) const {
+void Command::AwaitOutput(int limit_ms, const Meanwhile& meanwhile) const {
   const auto is_empty = [](int pipe_end) {
     int bytes = 0;
     return ioctl(pipe_end, FIONREAD, &bytes) != 0 || bytes == 0;
   };
+  const base::SystemClock clock;
+  const std::int64_t end_ns = clock.MonotonicNs() + std::int64_t{limit_ms} * 1'000'000;
   int quiet_ms = 0;
-  for (int ms = 0; ms < limit_ms && quiet_ms < kOutputPollMs; ++ms) {
+  while (quiet_ms < kOutputPollMs && clock.MonotonicNs() < end_ns) {
     quiet_ms = is_empty(out_) && is_empty(err_) ? quiet_ms + 1 : 0;
+    if (meanwhile) meanwhile();
     poll(nullptr, 0, 1);
   }
 }
 
-void Command::Stop(int grace_ms) {
+void Command::Stop(int grace_ms, const Meanwhile& meanwhile) {
   const base::SystemClock clock;
   const std::int64_t kill_at = clock.MonotonicNs() + std::int64_t{grace_ms} * 1'000'000;
   if (grace_ms > 0) SignalAll(SIGTERM);
   while (AnyLeft()) {
     if (clock.MonotonicNs() >= kill_at) SignalAll(SIGKILL);
     ReapOrphans();
+    if (meanwhile) meanwhile();
     if (!AnyLeft()) break;
     poll(nullptr, 0, kOutputPollMs);
+  }
+  while (!has_read_all_.load()) {
+    if (meanwhile) meanwhile();
+    poll(nullptr, 0, 1);
   }
   if (reader_.joinable()) reader_.join();
 }

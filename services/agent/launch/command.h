@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -59,11 +60,14 @@ class Command {
 
   pid_t pid() const { return pid_; }
 
+  // AwaitOutput and Stop call this repeatedly while they wait. An observer whose Line blocks until
+  // lines are taken from it must take them here, or the reader never ends.
+  using Meanwhile = std::function<void()>;
   // Waits until all that it has written was read, or `limit_ms` are over.
-  void AwaitOutput(int limit_ms) const;
+  void AwaitOutput(int limit_ms, const Meanwhile& meanwhile = {}) const;
   // Asks the command and all it started to end (SIGTERM), and after `grace_ms` makes them
   // (SIGKILL). Returns when nothing of it is left. Exited is called if it was not yet.
-  void Stop(int grace_ms);
+  void Stop(int grace_ms, const Meanwhile& meanwhile = {});
 
  private:
   Command(pid_t pid, int pidfd, int out, int err, CommandObserver* observer);
@@ -78,6 +82,7 @@ class Command {
   const int out_, err_;
   CommandObserver* const observer_;
   std::atomic<bool> exited_{false};
+  std::atomic<bool> has_read_all_{false};
   std::thread reader_;
 };
 

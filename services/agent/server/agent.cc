@@ -36,6 +36,8 @@ constexpr std::int64_t kReportEveryNs = 500 * kMillisecond;
 constexpr std::int64_t kFlushNs = 300 * kMillisecond;  // For lines and hang-ups after the command.
 constexpr std::int64_t kRankGraceNs = 1'500 * kMillisecond;
 constexpr int kStopGraceMs = 2'000;
+// More lines at once than this are output that waited to be forwarded, not a program's heartbeat.
+constexpr std::size_t kBacklog = 256;
 // What a job had written when it was stopped is read for at most so long.
 constexpr int kLastLinesMs = 300;
 
@@ -260,6 +262,8 @@ void Agent::Loop() {
 bool Agent::RunTasks() {
   const auto tasks = mailbox_.TakeAll();
   for (const auto& task : tasks) task();
+  // The command waits for the agent here, so the job does not stand still.
+  if (tasks.size() > kBacklog) watch_.Move();
   return !tasks.empty();
 }
 
@@ -326,12 +330,12 @@ void Agent::CleanUp() {
   if (command_ != nullptr) {
     // Before anybody who waits is let go: what ranks say then is said because the job ends.
     if (ending_.has_value() && ending_->reason == outcome::Reason::kStopped) {
-      command_->AwaitOutput(kLastLinesMs);
+      command_->AwaitOutput(kLastLinesMs, [this] { RunTasks(); });
       was_told_to_end_.store(true);
     }
     for (const auto& [number, session] : processes_->all()) session->Dismiss();
     const bool ended_itself = command_status_.has_value();
-    command_->Stop(ended_itself ? 0 : kStopGraceMs);
+    command_->Stop(ended_itself ? 0 : kStopGraceMs, [this] { RunTasks(); });
     command_.reset();
     // Lines that were written while it ended.
     RunTasks();

@@ -231,6 +231,16 @@ TEST_F(AgentTest, StopEndsTheCommandAndLetsWaitersGo) {
   EXPECT_EQ(status, ReplyStatus::kJobEnding);
 }
 
+TEST_F(AgentTest, ACommandThatFloodsItsOutputCanBeStopped) {
+  assignment_.clear_command();
+  for (const char* word : {"sh", "-c", "echo started; exec yes"}) assignment_.add_command(word);
+  StartAndWaitForCommand();
+
+  controller_->SendStop("enough was measured");
+
+  EXPECT_EQ(WaitForOutcome().reason(), controller::v1::OUTCOME_REASON_STOPPED);
+}
+
 TEST_F(AgentTest, ADeadlockIsReportedAsTheNetworkSaysIt) {
   StartAndWaitForCommand();
   network_.DeclareDeadlock("rank 1 never joined 'world'");

@@ -17,7 +17,7 @@ void Take(controller::job::Run* run, std::uint32_t server,
           const controller::v1::AgentReport& report, std::int64_t now_ns) {
   if (report.has_iteration()) run->Add(controller::agents::FromProto(report.iteration()), now_ns);
   if (report.has_usage()) run->SetUsage(server, controller::agents::FromProto(report.usage()));
-  if (report.has_log()) run->NoteErrorLine(report.log().text());
+  if (report.has_log()) run->NoteLogLine(server, report.log().text());
   if (report.has_outcome()) {
     run->SetOutcome(server, controller::agents::FromProto(report.outcome()), now_ns);
   }

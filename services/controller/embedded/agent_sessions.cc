@@ -94,7 +94,7 @@ void AgentSessions::OnLogLine(AgentName agent, store::LogEntry line) {
   state_.parts().metrics.CountLogLine();
   std::shared_ptr<store::JobLog> log;
   WithRun(agent, [&](JobEntry& entry, job::Run& run) {
-    run.NoteErrorLine(line.text);
+    run.NoteLogLine(agent.server, line.text);
     log = entry.active->parts().log;
   });
   if (log == nullptr) return;

@@ -204,7 +204,8 @@ void Run::SetUsage(std::uint32_t server, ServerUsage usage) {
   measurement_.SetUsage(server, std::move(usage));
 }
 
-void Run::NoteErrorLine(const std::string& line) {
+void Run::NoteLogLine(std::uint32_t server, const std::string& line) {
+  agents_[server].silent_ns = 0;
   // The last line of a Python traceback, "ValueError: ...", perhaps behind torchrun's "[rank0]: ".
   // The first one is kept: later ones are consequences.
   if (!error_line_.empty() || line.size() > 400 || !IsUtf8(line)) return;

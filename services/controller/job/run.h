@@ -2,8 +2,7 @@
 // agents do and with the time. It decides when to end the command and what the job is judged as; it
 // starts, sends and stores nothing.
 //
-//   starting --all connected--> running --enough measured, failure, cancel--> ending --all gone-->
-//   over
+//   starting --all connected--> running --measured, failed, cancelled--> ending --all gone--> over
 #pragma once
 
 #include <cstdint>
@@ -116,7 +115,8 @@ class Run {
   // `stopped`: "(pid 7, eidolon-guard) is stopped (state T)"; empty while the guardian runs.
   void SetGuardian(std::uint32_t server, std::string stopped);
   void SetUsage(std::uint32_t server, ServerUsage usage);
-  void NoteErrorLine(const std::string& line);
+  // A line of the command's output. It ends the silence of the server's agent.
+  void NoteLogLine(std::uint32_t server, const std::string& line);
   void SetOutcome(std::uint32_t server, AgentOutcome outcome, std::int64_t now_ns);
   // Ends the run with a failure, or as interrupted, found outside of the agents.
   void Fail(std::string_view reason, const std::string& message, std::int64_t now_ns);
@@ -153,7 +153,7 @@ class Run {
     std::optional<std::int64_t> disconnected_ns;
     std::optional<AgentOutcome> outcome;
     AgentProgress progress;
-    std::int64_t silent_ns = 0;   // Since its last progress.
+    std::int64_t silent_ns = 0;   // Since its last report or line.
     std::int64_t exiting_ns = 0;  // Since its outcome.
     std::string guardian;         // How it is stopped; empty: it is not.
   };

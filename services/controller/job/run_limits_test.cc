@@ -85,6 +85,16 @@ TEST_F(RunStillTest, AnAgentThatSaysNothingMovesNothing) {
   EXPECT_THAT(verdict.message, HasSubstr("server 1: its agent has said nothing for 10 s"));
 }
 
+TEST_F(RunStillTest, AnAgentThatForwardsOutputIsNotSilent) {
+  run_.SetProgress(0, StillFor(30, "rank 0 waits"));
+  run_.SetProgress(1, StillFor(5, "rank 1 waits in anon_pipe_write"));
+
+  for (std::int64_t at = 0; at < 30; ++at) {
+    run_.NoteLogLine(1, "a line of a flood");
+    ASSERT_EQ(run_.Step(at * kSecondNs), Order::kNone) << at;
+  }
+}
+
 TEST_F(RunStillTest, APauseOfTheControllerIsNoSilenceOfItsAgents) {
   EXPECT_EQ(Pass(0, 5, StillFor(0, ""), StillFor(0, "")), Order::kNone);
 

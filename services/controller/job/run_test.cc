@@ -183,8 +183,8 @@ TEST_F(RunTest, ACommandThatEndsInWarmupSaysSo) {
 
 TEST_F(RunTest, ACrashingScriptFailsWithItsLastWords) {
   Connect();
-  run_.NoteErrorLine("Traceback (most recent call last):");
-  run_.NoteErrorLine("[rank1]: ValueError: no such optimizer");
+  run_.NoteLogLine(0, "Traceback (most recent call last):");
+  run_.NoteLogLine(0, "[rank1]: ValueError: no such optimizer");
   End(1, OutcomeReason::kCommandFailed, "the command ended with status 1");
 
   EXPECT_EQ(run_.Step(kSecond), Order::kStop);

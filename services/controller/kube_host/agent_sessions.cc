@@ -138,7 +138,7 @@ void AgentSessions::OnLogLine(agents::AgentName agent, store::LogEntry entry) {
   parts_.metrics.CountLogLine();
   const RunRegistry::View runs(parts_.runs);
   const auto run = runs.Find(agent);
-  if (run != nullptr) run->run->NoteErrorLine(entry.text);
+  if (run != nullptr) run->run->NoteLogLine(agent.server, entry.text);
 }
 
 void AgentSessions::OnOutput(agents::AgentName agent, const outputs::Part& part) {
