@@ -30,7 +30,8 @@ namespace fs = std::filesystem;
 // Locked by the process that made the run directory for as long as it lives. Its number would not
 // do: another process may have it by now.
 constexpr char kOwnerFile[] = "/owner";
-// A folder without that file is being made, or its maker was killed while making it.
+// An empty folder without that file is being made, or its maker was killed while making it. One
+// that has other contents is what an interrupted removal has left.
 constexpr std::chrono::seconds kMakingMax(60);
 // Agents that end may still write in a folder, and remove it as well.
 constexpr int kRemovalsMax = 5;
@@ -70,6 +71,7 @@ bool IsLeftBehind(const std::string& path) {
   if (lock >= 0) close(lock);
   if (lock != -ENOENT) return is_free;
   std::error_code gone;
+  if (!fs::is_empty(path, gone) && !gone) return true;
   const auto changed = fs::last_write_time(path, gone);
   return !gone && fs::file_time_type::clock::now() - changed > kMakingMax;
 }

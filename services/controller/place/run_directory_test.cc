@@ -139,5 +139,14 @@ TEST(RunDirectoryTest, AFolderThatWasNeverFinishedIsRemovedInTime) {
   EXPECT_EQ(CleanUpRuns(root.path()), 1);
 }
 
+TEST(RunDirectoryTest, AFolderWhoseRemovalWasInterruptedIsRemovedAtOnce) {
+  const testing::TemporaryDirectory root;
+  fs::create_directories(root / "half/s0");
+
+  EXPECT_EQ(CleanUpRuns(root.path()), 1);
+
+  EXPECT_FALSE(fs::exists(root / "half"));
+}
+
 }  // namespace
 }  // namespace eidolon::controller::place
