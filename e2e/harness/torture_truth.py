@@ -24,6 +24,9 @@ STUCK_WORDS = {
     NO_THREADS: "its agent has said nothing",
     NO_THREADS_LEFT: "its agent has said nothing",
 }
+# What a Stuck job of these kinds must say: its program waits for ever, and the service that would have named the deadlock
+# could not answer in time for lack of threads.
+WAITING_WORDS = {"absent": "not finished: call"}
 ROUNDING_SECONDS = 1  # Times of a status are whole seconds.
 # Of what a defect of our own looks like in messages, whatever the fault.
 ABORTS = re.compile(r"terminate called|status 134|signal (4|6|7|8|11) ")
@@ -85,20 +88,23 @@ def false_words(job, message):
         # A launcher terminates the ranks that are left.
         if int(number) in own | {int(signal.SIGTERM)} or (int(pid), int(number)) in job.signals:
             continue
-        yield f"nobody sent signal {number} to process {pid}"
+        yield f"no fault sent signal {number} to process {pid}"
     for number in COMMAND_BY_SIGNAL.findall(message):
         if not job.processes_of(int(number)):
-            yield f"nobody sent signal {number} to a process of it"
+            yield f"no fault sent signal {number} to a process of the job"
     if "Stuck" not in KINDS[job.kind][1]:
         for pid in STOPPED.findall(message):
             if int(pid) not in job.processes_of(signal.SIGSTOP):
-                yield f"nobody stopped process {pid}"
+                yield f"no fault stopped process {pid}"
     if ABORTS.search(message) and not own:
         yield "a process of Eidolon aborted"
 
 
 def names_its_cause(job, message):
     """Whether the message of a job that is Stuck names what a fault stopped, where that is known beforehand."""
+    waiting = WAITING_WORDS.get(job.kind)
+    if waiting and waiting in message and any(harm.what in (NO_THREADS, NO_THREADS_LEFT) for harm in job.harms):
+        return True
     return any("Stuck" in harm.reasons and STUCK_WORDS.get(harm.what, "") in message for harm in job.harms)
 
 

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 
 BYTES = 64 << 20
 DEVICE_TO_DEVICE, FLOAT, SUM = 3, 7, 0
@@ -60,7 +61,7 @@ class Rank:
                 with socket.create_connection(address) as connection:
                     return UniqueId.from_buffer_copy(connection.recv(128, socket.MSG_WAITALL))
             except (ConnectionRefusedError, ConnectionResetError):
-                continue
+                time.sleep(0.01)
 
     def step(self, spin):
         """A copy and an all-reduce, and `spin` turns of a loop before: work of the host in real time, which the fixed
