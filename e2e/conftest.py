@@ -2,6 +2,7 @@
 
 import contextlib
 import pathlib
+import resource
 import subprocess
 import tempfile
 
@@ -9,6 +10,16 @@ import pytest
 
 E2E = pathlib.Path(__file__).resolve().parent
 ROOT = E2E.parent
+pytest.register_assert_rewrite("jobs")
+
+from alone import Alone
+from server import Server
+
+import jobs
+
+SERVER = pytest.StashKey[Server]()
+STARTS = pytest.StashKey[int]()  # Of torch, in the controller: those of all workers that ended.
+BEFORE = pytest.StashKey[tuple]()
 
 
 def pytest_addoption(parser):
@@ -22,6 +33,11 @@ def pytest_cmdline_main(config):
         suite = next((pathlib.Path(a.split("::")[0]) for a in config.args if not a.startswith("-")), E2E)
         inside = suite.resolve().relative_to(E2E) if suite.resolve().is_relative_to(E2E) else suite
         config.option.xmlpath = str(ROOT / "build" / "test-logs" / f"{inside.parts[0] if inside.parts else 'e2e'}.xml")
+
+
+def pytest_configure(config):
+    config.stash[STARTS] = 0
+    config.pluginmanager.register(Alone(config))
 
 
 @pytest.fixture(scope="session")
@@ -50,21 +66,53 @@ def folder():
 
 
 @pytest.fixture(scope="session")
-def server(build, torch_python, folder):
+def server(pytestconfig, build, torch_python, folder):
     """A server of this worker's own."""
-    from server import Server
-
     data = folder / "server"
     data.mkdir(mode=0o700)
     with Server(build, torch_python, data=data) as running:
+        pytestconfig.stash[SERVER] = running
         yield running
 
 
 @pytest.fixture(scope="session")
 def world(server, folder):
     """What behaviours use: the server, and documents of small jobs."""
-    from trial import World
+    return jobs.World(server, folder)
 
-    made = World(server.build, server.python_environment, folder)
-    made.server = server
-    return made
+
+def worked(config):
+    """Starts of torch, and processor seconds of this process, those it has waited for, the server and its ended jobs."""
+    own, ended = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = own.ru_utime + own.ru_stime + ended.ru_utime + ended.ru_stime
+    server = config.stash.get(SERVER, None)
+    return jobs.World.starts, seconds + (server.processor_seconds() if server else 0)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    for marker in item.iter_markers("starts"):
+        jobs.World.starts += marker.args[0]
+    item.stash[BEFORE] = worked(item.config)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(item):
+    """What the test cost stands in its properties, with what shared fixtures cost in those of the first that asked."""
+    starts, seconds = (now - before for now, before in zip(worked(item.config), item.stash[BEFORE]))
+    item.user_properties += [("starts_of_torch", starts), ("processor_seconds", round(seconds, 1))]
+
+
+def pytest_sessionfinish(session):
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["starts"] = jobs.World.starts
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    node.config.stash[STARTS] += getattr(node, "workeroutput", {}).get("starts", 0)
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    if not config.option.collectonly:
+        terminalreporter.write_line(f"starts of torch: {config.stash[STARTS] + jobs.World.starts}")

@@ -1,4 +1,4 @@
-"""Who gets at a running server and its files. Run by behaviour.py."""
+"""Who gets at a running server and its files."""
 
 import contextlib
 import json
@@ -10,8 +10,9 @@ import subprocess
 import tempfile
 import time
 
+import pytest
+from jobs import expect_complete
 from server import Server
-from trial import expect, expect_complete, test
 
 SAYS_ITS_MASK = """
     import os, torch
@@ -23,28 +24,27 @@ SAYS_ITS_MASK = """
 """
 
 
-@test
-def only_the_owner_uses_a_server_and_reads_its_files(world):
+def test_only_the_owner_uses_a_server_and_reads_its_files(world):
     server = world.server
     job = world.run(SAYS_ITS_MASK, boundary="{nvtx: step}", extra="env: [{name: SECRET, value: hidden}]")
     expect_complete(job)
     name = job["metadata"]["name"]
     mask = os.umask(0)
     os.umask(mask)
-    expect(f"mask {oct(mask)}" in server.logs(name), f"a job has another umask than its user: {server.logs(name)}")
+    assert f"mask {oct(mask)}" in server.logs(name), f"a job has another umask than its user: {server.logs(name)}"
     for path in [server.data, *pathlib.Path(server.data).rglob("*")]:
         mode = stat.S_IMODE(path.lstat().st_mode)
         # The harness opened its own log before the server was there.
-        expect(mode & 0o077 == 0 or path.name == "up.log", f"{path.name} has mode {mode:o}")
+        assert mode & 0o077 == 0 or path.name == "up.log", f"{path.name} has mode {mode:o}"
     for headers in ({"Authorization": ""}, {"Authorization": "Bearer wrong"}):
         status, answer = server.request("GET", server.jobs_path(), headers=headers)
-        expect(status == 401 and str(server.data) in answer["detail"], f"{headers}: {status} {answer}")
+        assert status == 401 and str(server.data) in answer["detail"], f"{headers}: {status} {answer}"
     eidolon = world.build / "bin" / "eidolon"
     for words in (["--data-dir", server.data], ["--server", server.address, "--token-file", server.data / "token"]):
         done = subprocess.run([eidolon, *words, "get", name], capture_output=True, text=True)
-        expect(done.returncode == 0 and name in done.stdout, f"{words}: {done.stderr}")
+        assert done.returncode == 0 and name in done.stdout, f"{words}: {done.stderr}"
     done = subprocess.run([eidolon, "--server", server.address, "get", name], capture_output=True, text=True)
-    expect(done.returncode == 1 and "asks for its token" in done.stderr, f"without a token: {done}")
+    assert done.returncode == 1 and "asks for its token" in done.stderr, f"without a token: {done}"
     if os.geteuid() == 0:
         nobody = subprocess.run(
             ["curl", "-sS", "--unix-socket", server.data / "eidolon.sock", "http://localhost/livez"],
@@ -54,7 +54,7 @@ def only_the_owner_uses_a_server_and_reads_its_files(world):
             group=65534,
             extra_groups=[],
         )
-        expect(nobody.returncode != 0, f"another user is let in: {nobody.stdout}")
+        assert nobody.returncode != 0, f"another user is let in: {nobody.stdout}"
 
 
 def tcp_ports_of(pid):
@@ -72,14 +72,13 @@ def tcp_ports_of(pid):
     return ports
 
 
-@test
-def nothing_but_rest_is_reached_over_tcp(world):
+def test_nothing_but_rest_is_reached_over_tcp(world):
     # Another user's idle connections to ports of agents and services took all descriptors of the server.
     with Server(world.build, world.python, tempfile.mkdtemp(dir=world.folder)) as server:
-        expect(tcp_ports_of(server.process.pid) == {int(server.address.rpartition(":")[2])}, "a second port is open")
+        assert tcp_ports_of(server.process.pid) == {int(server.address.rpartition(":")[2])}, "a second port is open"
         limits = pathlib.Path(f"/proc/{server.process.pid}/limits").read_text()
         soft, hard = re.search(r"Max open files +(\d+) +(\d+)", limits).groups()
-        expect(soft == hard, f"the server may open {soft} files of {hard}")
+        assert soft == hard, f"the server may open {soft} files of {hard}"
     folder = pathlib.Path(tempfile.mkdtemp(dir=world.folder))
     (folder / "script.py").write_text("import os, sys, torch\nprint('begun', flush=True)\nos.read(os.pipe()[0], 1)")
     with open(folder / "out", "w") as out:
@@ -88,9 +87,9 @@ def nothing_but_rest_is_reached_over_tcp(world):
     try:
         deadline = time.monotonic() + 60
         while "begun" not in (folder / "out").read_text():
-            expect(time.monotonic() < deadline and run.poll() is None, (folder / "out").read_text())
+            assert time.monotonic() < deadline and run.poll() is None, (folder / "out").read_text()
             time.sleep(0.05)
-        expect(not tcp_ports_of(run.pid), f"a run listens at {tcp_ports_of(run.pid)}")
+        assert not tcp_ports_of(run.pid), f"a run listens at {tcp_ports_of(run.pid)}"
     finally:
         run.terminate()
         run.wait()
@@ -114,32 +113,31 @@ def redeem(server, link):
     return server.request("POST", "/api/v1/sessions", code, "application/json", {"Authorization": ""})
 
 
-@test
-def what_opens_the_page_is_printed_into_a_terminal_alone(world):
+def test_what_opens_the_page_is_printed_into_a_terminal_alone(world):
     # A pipe, as of `eidolon up | tee`, is no better than a file: the harness's log stands for both.
     with Server(world.build, world.python, tempfile.mkdtemp(dir=world.folder)) as server:
         until = time.monotonic() + 30
         while "is up" not in server.log_path.read_text():  # It answers before it says so.
-            expect(time.monotonic() < until, "it does not say that it is up")
+            assert time.monotonic() < until, "it does not say that it is up"
             time.sleep(0.05)
         said = server.log_path.read_text()
-        expect(f"http://{server.address}/" in said, f"no address: {said}")
-        expect(server.token() not in said and "login=" not in said, f"a secret in a file: {said}")
+        assert f"http://{server.address}/" in said, f"no address: {said}"
+        assert server.token() not in said and "login=" not in said, f"a secret in a file: {said}"
         link = [world.build / "bin" / "eidolon", "--data-dir", server.data, "link"]
         done = subprocess.run(link, capture_output=True, text=True)
-        expect(done.returncode == 1 and not done.stdout and "terminal" in done.stderr, f"a link in a pipe: {done}")
+        assert done.returncode == 1 and not done.stdout and "terminal" in done.stderr, f"a link in a pipe: {done}"
 
         def run(terminal):
             with open(terminal, "wb", buffering=0) as out:
                 subprocess.run(link, stdout=out, check=True)
 
         shown = shown_in_a_terminal(run)
-        expect(f"http://{server.address}/#login=" in shown and server.token() not in shown, f"the link is {shown}")
+        assert f"http://{server.address}/#login=" in shown and server.token() not in shown, f"the link is {shown}"
         status, session = redeem(server, shown)
-        expect(status == 201, f"{status} {session}")
+        assert status == 201, f"{status} {session}"
         headers = {"Authorization": f"Bearer {session['token']}"}
-        expect(server.request("GET", server.jobs_path(), headers=headers)[0] == 200, "the session opens nothing")
-        expect(redeem(server, shown)[0] == 401, "a link works twice")
+        assert server.request("GET", server.jobs_path(), headers=headers)[0] == 200, "the session opens nothing"
+        assert redeem(server, shown)[0] == 401, "a link works twice"
     server = Server(world.build, world.python, tempfile.mkdtemp(dir=world.folder))
 
     def start(terminal):
@@ -148,14 +146,13 @@ def what_opens_the_page_is_printed_into_a_terminal_alone(world):
 
     try:
         shown = shown_in_a_terminal(start)
-        expect(server.token() not in shown, f"the token in a terminal: {shown}")
-        expect(redeem(server, shown)[0] == 201, f"no link that works: {shown}")
+        assert server.token() not in shown, f"the token in a terminal: {shown}"
+        assert redeem(server, shown)[0] == 201, f"no link that works: {shown}"
     finally:
         server.stop()
 
 
-@test
-def a_token_that_others_could_read_is_replaced(world):
+def test_a_token_that_others_could_read_is_replaced(world):
     data = pathlib.Path(tempfile.mkdtemp(dir=world.folder))
     tokens = []
     for mode, arguments in ((0o600, []), (0o600, []), (0o644, []), (0o600, ["--rotate-token"])):
@@ -163,41 +160,37 @@ def a_token_that_others_could_read_is_replaced(world):
             (data / "token").chmod(mode)
         with Server(world.build, world.python, data, arguments) as server:
             tokens.append(server.token())
-            expect(stat.S_IMODE((data / "token").stat().st_mode) == 0o600, "the token is open to others")
-            expect(server.request("GET", server.jobs_path())[0] == 200, "the token opens nothing")
-    expect(tokens[0] == tokens[1] and len(set(tokens)) == 3, f"tokens are {tokens}")
-    expect("token_replaced" in (data / "up.log").read_text(), "nothing is said of it")
+            assert stat.S_IMODE((data / "token").stat().st_mode) == 0o600, "the token is open to others"
+            assert server.request("GET", server.jobs_path())[0] == 200, "the token opens nothing"
+    assert tokens[0] == tokens[1] and len(set(tokens)) == 3, f"tokens are {tokens}"
+    assert "token_replaced" in (data / "up.log").read_text(), "nothing is said of it"
 
 
-@test
-def a_folder_too_deep_for_a_socket_leaves_the_token(world):
+def test_a_folder_too_deep_for_a_socket_leaves_the_token(world):
     deep = pathlib.Path(tempfile.mkdtemp(dir=world.folder)) / ("d" * 100)
     deep.mkdir(mode=0o700)
     with Server(world.build, world.python, deep) as server:
         for headers, wanted in (({"Authorization": ""}, 401), ({}, 200)):
             status, answer = server.request("GET", server.jobs_path(), headers=headers)
-            expect(status == wanted, f"{headers}: {status} {answer}")
+            assert status == wanted, f"{headers}: {status} {answer}"
 
 
-@test
-def a_server_that_asks_for_no_token_says_so(world):
+def test_a_server_that_asks_for_no_token_says_so(world):
     with Server(world.build, world.python, tempfile.mkdtemp(dir=world.folder), ["--no-auth"]) as server:
         nobody = {"Authorization": ""}
-        expect(server.request("GET", server.jobs_path(), headers=nobody)[0] == 200, "it asks for a token")
-        expect("runs commands as you" in (server.data / "up.log").read_text(), "it gives no warning")
+        assert server.request("GET", server.jobs_path(), headers=nobody)[0] == 200, "it asks for a token"
+        assert "runs commands as you" in (server.data / "up.log").read_text(), "it gives no warning"
         stranger = {**nobody, "Origin": "http://evil.example"}
-        expect(server.request("GET", server.jobs_path(), headers=stranger)[0] == 403, "another page is answered")
+        assert server.request("GET", server.jobs_path(), headers=stranger)[0] == 403, "another page is answered"
 
 
-@test
-def what_another_user_leaves_among_temporary_folders_is_not_opened(world):
+def test_what_another_user_leaves_among_temporary_folders_is_not_opened(world):
     temporary = pathlib.Path(tempfile.mkdtemp(dir=world.folder))
     left = temporary / "eidolon-run-theirs"
     left.mkdir()
     os.mkfifo(left / "owner")  # Whoever opens it waits for ever.
     if os.geteuid() != 0:
-        print("     only root can give a folder to another user")
-        return
+        pytest.skip("only root can give a folder to another user")
     os.chown(left, 65534, 65534)
     done = subprocess.run(
         [world.build / "bin" / "eidolon", "run", "--", "true"],
@@ -206,5 +199,5 @@ def what_another_user_leaves_among_temporary_folders_is_not_opened(world):
         timeout=120,
         env={**os.environ, "TMPDIR": str(temporary)},
     )
-    expect(done.returncode == 1, f"a run of nothing: {done}")
-    expect(left.exists(), "another user's folder is gone")
+    assert done.returncode == 1, f"a run of nothing: {done}"
+    assert left.exists(), "another user's folder is gone"

@@ -1,9 +1,8 @@
-"""Calls that cannot mean anything: a program gets the vendor's code for them, and goes on. Run by behaviour.py."""
+"""Calls that cannot mean anything: a program gets the vendor's code for them, and goes on."""
 
 import json
 
-from cuda12_behaviour import environment
-from trial import expect, expect_complete, test
+from jobs import expect_complete
 
 # Codes of cudaError_t and CUresult alike.
 INVALID_VALUE, OUT_OF_MEMORY, INVALID_PITCH = 1, 2, 12
@@ -108,38 +107,32 @@ def answers(world):
     return json.loads((world.folder / f"job{world.count}" / "answers.json").read_text())
 
 
-@test
-def impossible_calls_get_the_vendors_codes_under_both_cudas(world):
-    for python, runtime in ((world.python, "libcudart.so.13"), (environment(), "libcudart.so.12")):
+def test_impossible_calls_get_the_vendors_codes_under_both_cudas(world, cuda12):
+    for python, runtime in ((world.python, "libcudart.so.13"), (cuda12, "libcudart.so.12")):
         job = world.run(CUDA, command=[f"{python}/bin/python", "script.py", runtime], measure=4, warmup=2)
         expect_complete(job)
         got = answers(world)
-        expect(got == EXPECTED, f"{runtime}: {sorted(set(got.items()) ^ set(EXPECTED.items()), key=str)}")
+        assert got == EXPECTED, f"{runtime}: {sorted(set(got.items()) ^ set(EXPECTED.items()), key=str)}"
         # The real driver refuses them too: nothing is missing here.
         refused = job["status"]["prediction"].get("refusedCalls")
-        expect(not refused, f"{runtime}: reported as not simulated: {refused}")
+        assert not refused, f"{runtime}: reported as not simulated: {refused}"
 
 
-@test
-def an_empty_all_reduce_meets_nobody_and_an_impossible_one_is_refused(world):
+def test_an_empty_all_reduce_meets_nobody_and_an_impossible_one_is_refused(world):
     job = world.run(NCCL, ranks=2)
     expect_complete(job)
     got = answers(world)
     said = got.pop("said")
     invalid = 4  # ncclInvalidArgument.
-    expect(
-        got
-        == {
-            "empty": 0,
-            "all elements": invalid,
-            "2^62 floats": invalid,
-            "more than the GPU has": invalid,
-            "no type": invalid,
-            "no reduction": invalid,
-        },
-        f"{got}",
-    )
-    expect("to the end of its allocation" in said, said)
+    assert got == {
+        "empty": 0,
+        "all elements": invalid,
+        "2^62 floats": invalid,
+        "more than the GPU has": invalid,
+        "no type": invalid,
+        "no reduction": invalid,
+    }
+    assert "to the end of its allocation" in said
 
 
 LATE_READS = """
@@ -168,10 +161,9 @@ LATE_READS = """
 """
 
 
-@test
-def results_are_read_after_their_process_group_was_destroyed(world):
+def test_results_are_read_after_their_process_group_was_destroyed(world):
     job = world.run(LATE_READS, ranks=2)
     expect_complete(job)
     for rank in range(2):
         seen = json.loads((world.folder / f"job{world.count}" / f"seen{rank}.json").read_text())
-        expect(seen == [4.0 * round + 2 for round in range(70)] + [8.0], f"rank {rank} saw {seen}")
+        assert seen == [4.0 * round + 2 for round in range(70)] + [8.0], f"rank {rank} saw {seen}"

@@ -1,9 +1,10 @@
 """Waits of a rank pass in virtual time: a hundred seconds of each kind take the rank a hundred seconds and the machine
-few. docs/waiting_calls.md tells which call does what. Run by behaviour.py."""
+few. docs/waiting_calls.md tells which call does what."""
 
 import re
 
-from trial import alone, expect, expect_complete, expect_failed, test
+import pytest
+from jobs import expect_complete, expect_failed
 
 # Each case waits a hundred seconds in a rank that has begun, and says how it ended.
 CASES = """
@@ -107,21 +108,19 @@ RESULTS = {
 }
 
 
-@test
-@alone
-def a_hundred_seconds_of_any_wait_pass_at_once(world):
+@pytest.mark.alone
+def test_a_hundred_seconds_of_any_wait_pass_at_once(world):
     job = world.run(CASES)
     log = world.server.logs(job["metadata"]["name"])
     expect_complete(job)
     cases = {name: (float(seconds), result) for name, seconds, result in re.findall(r"case\|(\w+)\|(.*)\|(.*)", log)}
     for name, result in RESULTS.items():
-        expect(name in cases, f"{name} did not end: {log[-2000:]}")
-        expect(cases[name][1] == result, f"{name} gave {cases[name][1]}, not {result}")
-        expect(100 <= cases[name][0] < 105, f"{name} took {cases[name][0]} s of virtual time")
+        assert name in cases, f"{name} did not end: {log[-2000:]}"
+        assert cases[name][1] == result, f"{name} gave {cases[name][1]}, not {result}"
+        assert 100 <= cases[name][0] < 105, f"{name} took {cases[name][0]} s of virtual time"
 
 
-@test
-def a_wait_does_not_end_by_its_timeout_while_a_peer_sleeps_less(world):
+def test_a_wait_does_not_end_by_its_timeout_while_a_peer_sleeps_less(world):
     # Rank 1 sleeps for a minute before it writes: that is before rank 0's hundred seconds have passed.
     job = world.run(
         """
@@ -148,11 +147,10 @@ def a_wait_does_not_end_by_its_timeout_while_a_peer_sleeps_less(world):
     )
     expect_complete(job)
     log = world.server.logs(job["metadata"]["name"])
-    expect("heard True 60" in log, log[-2000:])
+    assert "heard True 60" in log, log[-2000:]
 
 
-@test
-def a_timer_counts_no_real_time(world):
+def test_a_timer_counts_no_real_time(world):
     # A second of real work, half a second of an alarm: in the fixed model the work takes no virtual time.
     job = world.run(
         """
@@ -173,8 +171,7 @@ def a_timer_counts_no_real_time(world):
     expect_complete(job)
 
 
-@test
-def a_sleep_beyond_the_end_of_time_never_ends_early(world):
+def test_a_sleep_beyond_the_end_of_time_never_ends_early(world):
     job = world.run("""
         import threading, time, torch
         torch.ones(8, device="cuda").sum().item()
@@ -188,5 +185,5 @@ def a_sleep_beyond_the_end_of_time_never_ends_early(world):
     """)
     expect_failed(job, "CommandFailed", "exit status 3")
     log = world.server.logs(job["metadata"]["name"])
-    expect("slept" not in log.split(), log[-2000:])
-    expect("beyond the end of virtual time (53 days)" in log, log[-2000:])
+    assert "slept" not in log.split(), log[-2000:]
+    assert "beyond the end of virtual time (53 days)" in log, log[-2000:]

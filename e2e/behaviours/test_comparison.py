@@ -1,9 +1,9 @@
-"""`eidolon compare` of jobs that have run. Run by behaviour.py."""
+"""`eidolon compare` of jobs that have run."""
 
 import json
 import subprocess
 
-from trial import expect, expect_complete, test
+from jobs import expect_complete
 
 STEP = """
 import torch
@@ -21,7 +21,7 @@ for step in range(8):
 def eidolon(world, *words, status=0):
     words = [world.build / "bin/eidolon", "--data-dir", world.server.data, *words]
     done = subprocess.run(words, capture_output=True, text=True, cwd=world.folder, timeout=60)
-    expect(done.returncode == status, f"{words[3:]} ended with {done.returncode}: {done.stderr}")
+    assert done.returncode == status, f"{words[3:]} ended with {done.returncode}: {done.stderr}"
     return done.stdout if status == 0 else done.stderr
 
 
@@ -32,8 +32,7 @@ def field_at(job, path):
     return job
 
 
-@test
-def compare_says_what_changed_between_two_jobs_of_a_server_or_of_files(world):
+def test_compare_says_what_changed_between_two_jobs_of_a_server_or_of_files(world):
     first = world.run(STEP.format(more=""))
     second = world.run(STEP.format(more="torch.sort(weight.detach())"), gpu="A100-SXM4-80GB")
     for job in (first, second):
@@ -41,22 +40,22 @@ def compare_says_what_changed_between_two_jobs_of_a_server_or_of_files(world):
     names = [job["metadata"]["name"] for job in (first, second)]
     compared = json.loads(eidolon(world, "compare", *names, "-o", "json"))
     means = [job["status"]["prediction"]["iterationSeconds"]["mean"] for job in (first, second)]
-    expect(compared["time"]["speedup"] == means[0] / means[1] < 1, f"the times: {compared['time']}")
+    assert compared["time"]["speedup"] == means[0] / means[1] < 1, f"the times: {compared['time']}"
     fields = {row["path"]: (row.get("first"), row.get("second")) for row in compared["fields"]}
     gpus = ("H100-SXM5-80GB", "A100-SXM4-80GB")
-    expect(fields.get("cluster.server.gpu") == gpus, f"the fields: {fields}")
+    assert fields.get("cluster.server.gpu") == gpus, f"the fields: {fields}"
     appeared = [row["name"] for row in compared["kernels"] if "first" not in row]
-    expect(any("sort" in name.lower() for name in appeared), f"kernels of the second alone: {appeared}")
+    assert any("sort" in name.lower() for name in appeared), f"kernels of the second alone: {appeared}"
     parts = sum(row["second"] - row["first"] for row in compared["breakdown"])
-    expect(abs(parts - (means[1] - means[0])) < 1e-9, f"the parts differ by {parts}")
+    assert abs(parts - (means[1] - means[0])) < 1e-9, f"the parts differ by {parts}"
 
     why = compared["why"]
     explained = sum(cause["seconds"] for cause in why["causes"]) + why["unexplained"]["seconds"]
-    expect(abs(explained - (means[1] - means[0])) < 1e-12, f"the causes explain {explained}: {why}")
-    expect(abs(why["unexplained"]["share"]) < 1e-6, f"kernels of one stream explain everything: {why}")
+    assert abs(explained - (means[1] - means[0])) < 1e-12, f"the causes explain {explained}: {why}"
+    assert abs(why["unexplained"]["share"]) < 1e-6, f"kernels of one stream explain everything: {why}"
     causes = {cause["cause"]: cause for cause in why["causes"]}
-    expect({"kernelsNew", "kernelsTimed"} <= set(causes), f"a sort and another GPU: {sorted(causes)}")
-    expect("cluster.server.gpu is A100" in causes["kernelsTimed"]["sentence"], f"{causes['kernelsTimed']}")
+    assert {"kernelsNew", "kernelsTimed"} <= set(causes), f"a sort and another GPU: {sorted(causes)}"
+    assert "cluster.server.gpu is A100" in causes["kernelsTimed"]["sentence"], f"{causes['kernelsTimed']}"
     for cause in why["causes"]:
         for side, job in zip(("first", "second"), (first, second), strict=True):
             for path in cause[side]:
@@ -65,9 +64,9 @@ def compare_says_what_changed_between_two_jobs_of_a_server_or_of_files(world):
     for name in names:
         (world.folder / f"{name}.json").write_text(eidolon(world, "get", name, "-o", "json"))
     files = [f"{name}.json" for name in names]
-    expect(json.loads(eidolon(world, "compare", *files, "-o", "json")) == compared, "files compare otherwise")
+    assert json.loads(eidolon(world, "compare", *files, "-o", "json")) == compared, "files compare otherwise"
     text = eidolon(world, "compare", names[0], files[1])
     for words in (f"A  {names[0]}", "A is ", "why (shares of", "only B", "speed-up", "cluster.server.gpu"):
-        expect(words in text, f"'{words}' is not in: {text}")
-    expect("both predict the same time" in eidolon(world, "compare", names[0], names[0]), "a job is not itself")
-    expect("no-such-job" in eidolon(world, "compare", names[0], "no-such-job", status=1), "an unknown job")
+        assert words in text, f"'{words}' is not in: {text}"
+    assert "both predict the same time" in eidolon(world, "compare", names[0], names[0]), "a job is not itself"
+    assert "no-such-job" in eidolon(world, "compare", names[0], "no-such-job", status=1), "an unknown job"

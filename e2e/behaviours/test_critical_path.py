@@ -1,12 +1,12 @@
-"""The critical path of a job is its iteration, and lies where the iteration waited. Run by behaviour.py."""
+"""The critical path of a job is its iteration, and lies where the iteration waited."""
 
 import json
 import os
 import subprocess
 import textwrap
 
-from recording_behaviour import PIPELINE
-from trial import expect, expect_complete, test
+from jobs import expect_complete
+from recordings import PIPELINE
 
 # Rank 1 multiplies more, so that every all-reduce waits for it.
 UNEVEN = """
@@ -39,15 +39,15 @@ def path_of(job):
     path = prediction["criticalPath"]
     for parts in ("kinds", "ranks"):
         total = sum(part["picoseconds"] for part in path[parts])
-        expect(total == path["picoseconds"], f"{parts} are {total} ps of {path['picoseconds']}: {path[parts]}")
+        assert total == path["picoseconds"], f"{parts} are {total} ps of {path['picoseconds']}: {path[parts]}"
     kinds = {kind["kind"]: kind["share"] for kind in path["kinds"]}
     communication = sum(kind["picoseconds"] for kind in path["kinds"] if kind["kind"] == "communication")
     on_links = sum(link["picoseconds"] for link in path["links"])
-    expect(on_links == communication, f"links are {on_links} ps of {communication}: {path['links']}")
+    assert on_links == communication, f"links are {on_links} ps of {communication}: {path['links']}"
     for link in path["links"]:
         named = sum(one["picoseconds"] for one in path["namedLinks"] if one["link"] == link["link"])
-        expect(named <= link["picoseconds"], f"{link['link']}: {path['links']}, by name {path['namedLinks']}")
-    print(f"     {path['picoseconds']} ps, {path['segments']} segments, {path['rankChanges']} changes of rank: {kinds}")
+        assert named <= link["picoseconds"], f"{link['link']}: {path['links']}, by name {path['namedLinks']}"
+    print(f"{path['picoseconds']} ps, {path['segments']} segments, {path['rankChanges']} changes of rank: {kinds}")
     return path, kinds
 
 
@@ -58,26 +58,24 @@ def run(world, script, outputs="{timeline: {iterations: 1}}", **arguments):
     return job
 
 
-@test
-def the_critical_path_is_the_iteration_to_the_picosecond_and_lies_on_the_slow_rank(world):
+def test_the_critical_path_is_the_iteration_to_the_picosecond_and_lies_on_the_slow_rank(world):
     job = run(world, UNEVEN)
     path, kinds = path_of(job)
 
     iterations = job["status"]["prediction"]["iterationPicoseconds"]
-    expect(path["picoseconds"] == iterations[0], f"the report says {iterations}, the path {path['picoseconds']}")
-    expect(path["iteration"] == 3 and path["ranksShown"] == 2 and path["operationsLeftOut"] == 0, f"{path}")
-    expect("unknown" not in kinds, f"not known: {kinds}, {path['operations']}")
-    expect({"kernels", "communication", "launches", "host"} <= set(kinds), f"kinds: {kinds}")
+    assert path["picoseconds"] == iterations[0], f"the report says {iterations}, the path {path['picoseconds']}"
+    assert path["iteration"] == 3 and path["ranksShown"] == 2 and path["operationsLeftOut"] == 0, f"{path}"
+    assert "unknown" not in kinds, f"not known: {kinds}, {path['operations']}"
+    assert {"kernels", "communication", "launches", "host"} <= set(kinds), f"kinds: {kinds}"
     longest = path["ranks"][0]
-    expect(longest["rank"] == 1 and longest["share"] > 0.6, f"it waits for rank 1: {path['ranks']}")
+    assert longest["rank"] == 1 and longest["share"] > 0.6, f"it waits for rank 1: {path['ranks']}"
     names = {operation["name"] for operation in path["operations"]}
-    expect("ncclAllReduce" in names, f"operations: {names}")
+    assert "ncclAllReduce" in names, f"operations: {names}"
     links = {link["link"]: link["share"] for link in path["links"]}
-    expect(links.get("nvlink", 0) > 0.4 and not {"nic", "unknown"} & set(links), f"64 MiB over NVLink: {links}")
+    assert links.get("nvlink", 0) > 0.4 and not {"nic", "unknown"} & set(links), f"64 MiB over NVLink: {links}"
 
 
-@test
-def communication_of_the_critical_path_is_on_the_narrowest_links(world):
+def test_communication_of_the_critical_path_is_on_the_narrowest_links(world):
     for gbps, fabric, narrowest in ((25, {"preset": "leaf-spine"}, "nic"), (400, SPINE, "leaf")):
         server = {"preset": "dgx-h100", "gpusPerServer": 1, "nics": {"count": 1, "gbps": gbps}}
         cluster = {"servers": 2, "server": server, "fabric": fabric}
@@ -86,38 +84,35 @@ def communication_of_the_critical_path_is_on_the_narrowest_links(world):
         expect_complete(job)
         path, _ = path_of(job)
         longest = path["links"][0]
-        expect(longest["link"] == narrowest and longest["share"] > 0.5, f"{gbps} Gbit/s, {fabric}: {path['links']}")
+        assert longest["link"] == narrowest and longest["share"] > 0.5, f"{gbps} Gbit/s, {fabric}: {path['links']}"
         named = path["namedLinks"][0]
         word = {"nic": "NIC 0 of server ", "leaf": "leaf "}[narrowest]
-        expect(named["link"] == narrowest and named["name"].startswith(word), f"by name: {path['namedLinks']}")
-        print(f"     {named['name']}: {named['share']:.3f} of communication")
+        assert named["link"] == narrowest and named["name"].startswith(word), f"by name: {path['namedLinks']}"
+        print(f"{named['name']}: {named['share']:.3f} of communication")
 
 
-@test
-def the_critical_path_of_a_pipeline_goes_through_its_stages(world):
+def test_the_critical_path_of_a_pipeline_goes_through_its_stages(world):
     job = run(world, PIPELINE)
     path, kinds = path_of(job)
 
     iterations = job["status"]["prediction"]["iterationPicoseconds"]
-    expect(path["picoseconds"] == iterations[0], f"the report says {iterations}, the path {path['picoseconds']}")
-    expect(path["rankChanges"] >= 2, f"it stays on one stage: {path}")
-    expect(kinds.get("unknown", 0) == 0, f"not known: {kinds}, {path['operations']}")
+    assert path["picoseconds"] == iterations[0], f"the report says {iterations}, the path {path['picoseconds']}"
+    assert path["rankChanges"] >= 2, f"it stays on one stage: {path}"
+    assert kinds.get("unknown", 0) == 0, f"not known: {kinds}, {path['operations']}"
 
 
-@test
-def a_critical_path_names_the_ranks_and_operations_that_it_does_not_see(world):
+def test_a_critical_path_names_the_ranks_and_operations_that_it_does_not_see(world):
     one = run(world, UNEVEN, "{timeline: {iterations: 1, ranks: [0]}}")
     path, kinds = path_of(one)
     unseen = [o for o in path["operations"] if o["name"] == "waits for ranks that are not shown"]
-    expect(path["ranksShown"] == 1 and unseen and unseen[0]["kind"] == "unknown", f"rank 1 is hidden: {path}")
+    assert path["ranksShown"] == 1 and unseen and unseen[0]["kind"] == "unknown", f"rank 1 is hidden: {path}"
 
     some = run(world, UNEVEN, "{timeline: {iterations: 1, operations: 12}}")
     path, kinds = path_of(some)
-    expect(path["operationsLeftOut"] > 0 and kinds.get("unknown", 0) > 0, f"twelve operations tell it all: {path}")
+    assert path["operationsLeftOut"] > 0 and kinds.get("unknown", 0) > 0, f"twelve operations tell it all: {path}"
 
 
-@test
-def run_and_replay_report_the_same_critical_path(world):
+def test_run_and_replay_report_the_same_critical_path(world):
     folder = world.folder / "critical_path"
     folder.mkdir()
     (folder / "train.py").write_text(textwrap.dedent(UNEVEN))
@@ -128,7 +123,7 @@ def run_and_replay_report_the_same_critical_path(world):
         done = subprocess.run(
             [eidolon, *words], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
         )
-        expect(done.returncode == 0, f"{words}: {done.returncode} {done.stderr[-1000:]}")
+        assert done.returncode == 0, f"{words}: {done.returncode} {done.stderr[-1000:]}"
         return done.stdout
 
     ran = command(
@@ -137,7 +132,7 @@ def run_and_replay_report_the_same_critical_path(world):
     )  # fmt: skip
     replayed = command("replay", "step.eidrec", "--critical-path", "-o", "json")
     one, other = (json.loads(text)["status"]["prediction"]["criticalPath"] for text in (ran, replayed))
-    expect(one == other, f"run {one}, replay {other}")
+    assert one == other, f"run {one}, replay {other}"
     report = command("replay", "step.eidrec", "--critical-path")
-    expect("  critical path    kernels" in report and "changes of rank among 2" in report, report)
-    expect("critical path" not in command("replay", "step.eidrec"), "a replay without the flag reports it")
+    assert "  critical path    kernels" in report and "changes of rank among 2" in report
+    assert "critical path" not in command("replay", "step.eidrec"), "a replay without the flag reports it"

@@ -1,5 +1,5 @@
-"""Clients that ask too much of `eidolon up`: crowds of silent connections, slow readers, large documents. Run by
-behaviour.py; the figures that it prints are those of the real service."""
+"""Clients that ask too much of `eidolon up`: crowds of silent connections, slow readers, large documents.
+The figures that they print are those of the real service."""
 
 import concurrent.futures
 import contextlib
@@ -13,8 +13,8 @@ import threading
 import time
 import urllib.request
 
+import pytest
 from server import Server
-from trial import alone, expect, test
 
 CROWD = 500
 DOCUMENTS, DOCUMENT_BYTES = 10, 800_000
@@ -67,9 +67,8 @@ def drip(clients, stop):
                 client.send(b"a")
 
 
-@test
-@alone
-def a_crowd_of_silent_and_dripping_connections_keeps_nobody_out(world):
+@pytest.mark.alone
+def test_a_crowd_of_silent_and_dripping_connections_keeps_nobody_out(world):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 4096)), hard))
     with own_server(world) as server, contextlib.ExitStack() as stack:
@@ -85,8 +84,8 @@ def a_crowd_of_silent_and_dripping_connections_keeps_nobody_out(world):
         finally:
             stop.set()
             dripping.join()
-        print(f"     {CROWD} connections; the longest of {len(waits)} answers took {max(waits):.3f} s")
-        expect(max(waits) < 5, f"an answer took {max(waits):.1f} s")
+        print(f"{CROWD} connections; the longest of {len(waits)} answers took {max(waits):.3f} s")
+        assert max(waits) < 5, f"an answer took {max(waits):.1f} s"
 
 
 def be_greedy(server, crowded):
@@ -108,27 +107,25 @@ def be_greedy(server, crowded):
             crowd.pop(0).close()
 
 
-@test
-@alone
-def another_users_greedy_connections_leave_the_owner_its_share(world):
+@pytest.mark.alone
+def test_another_users_greedy_connections_leave_the_owner_its_share(world):
     if os.geteuid() != 0:
-        print("     only root can act as another user")
-        return
+        pytest.skip("only root can act as another user")
     with own_server(world) as server:
         fork = multiprocessing.get_context("fork")
         crowded = fork.Event()
         greedy = fork.Process(target=be_greedy, args=(server, crowded))
         greedy.start()
         try:
-            expect(crowded.wait(30), "there is no crowd")
+            assert crowded.wait(30), "there is no crowd"
             until = time.monotonic() + 5
             count = 0
             while time.monotonic() < until:
                 for path in ("/livez", server.jobs_path()):
                     status, answer = server.request("GET", path)
-                    expect(status == 200, f"{path} of the owner: {status} {answer}")
+                    assert status == 200, f"{path} of the owner: {status} {answer}"
                     count += 1
-            print(f"     {count} requests of the owner were answered")
+            print(f"{count} requests of the owner were answered")
         finally:
             greedy.kill()
             greedy.join()
@@ -141,9 +138,8 @@ def large_document(name, kind):
     return head + line * ((DOCUMENT_BYTES - len(head)) // len(line))
 
 
-@test
-@alone
-def large_documents_take_little_memory_and_give_it_back(world):
+@pytest.mark.alone
+def test_large_documents_take_little_memory_and_give_it_back(world):
     with own_server(world) as server:
         server.request("GET", server.jobs_path())
         before = memory_mib(server, "VmRSS")
@@ -167,4 +163,4 @@ def large_documents_take_little_memory_and_give_it_back(world):
                 problems.append(f"{kind} were answered {[status for status, _ in answers]}")
             if peak - before > PEAK_MIB or after - before > KEPT_MIB:
                 problems.append(f"{kind} took {peak - before:.0f} MiB and kept {after - before:.0f}")
-        expect(not problems, "; ".join(problems))
+        assert not problems, "; ".join(problems)

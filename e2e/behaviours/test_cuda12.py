@@ -1,11 +1,9 @@
-"""Programs of CUDA 12: a stock wheel of that time, and compiled ones. Run by behaviour.py."""
+"""Programs of CUDA 12: a stock wheel of that time, and compiled ones."""
 
 import json
-import pathlib
 import subprocess
 
-from server import ROOT
-from trial import expect, expect_complete, test
+from jobs import expect_complete
 
 # Calls that have another form in each of the two: properties, what a pointer is, capture, graphs, the compilers'
 # libraries, launches.
@@ -79,34 +77,25 @@ COMPILED = r"""
 """
 
 
-def environment(word=""):
-    answer = subprocess.run(
-        [ROOT / "e2e" / "cuda12", *([word] if word else [])], check=True, capture_output=True, text=True
-    )
-    return pathlib.Path(answer.stdout.strip())
-
-
-@test
-def a_stock_wheel_of_cuda_12_computes_what_that_of_cuda_13_does(world):
+def test_a_stock_wheel_of_cuda_12_computes_what_that_of_cuda_13_does(world, cuda12):
     def run(python):
         document = world.job(PROGRAM, ranks=2, measure=100, command=[f"{python}/bin/torchrun", "script.py"])
         job = world.server.run(document, seconds=400)
         expect_complete(job)
         prediction = job["status"]["prediction"]
-        expect(not prediction.get("refusedCalls"), f"refused: {prediction.get('refusedCalls')}")
-        expect(prediction["coverage"]["assumed"] == 0, f"coverage: {prediction['coverage']}")
+        assert not prediction.get("refusedCalls"), f"refused: {prediction.get('refusedCalls')}"
+        assert prediction["coverage"]["assumed"] == 0, f"coverage: {prediction['coverage']}"
         return json.loads((world.folder / f"job{world.count}" / "answers.json").read_text())
 
-    newer, older = run(world.python), run(environment())
-    expect(newer["cuda"].startswith("13.") and older["cuda"].startswith("12."), f"{newer['cuda']} and {older['cuda']}")
+    newer, older = run(world.python), run(cuda12)
+    assert newer["cuda"].startswith("13.") and older["cuda"].startswith("12."), f"{newer['cuda']} and {older['cuda']}"
     for name, value in newer["answers"].items():
-        expect(older["answers"][name] == value, f"{name}: {older['answers'][name]} with CUDA 12, {value} with CUDA 13")
-    expect(newer["answers"]["losses"][-1] < newer["answers"]["losses"][0], f"no training: {newer['answers']['losses']}")
+        assert older["answers"][name] == value, f"{name}: {older['answers'][name]} with CUDA 12, {value} with CUDA 13"
+    assert newer["answers"]["losses"][-1] < newer["answers"]["losses"][0], f"no training: {newer['answers']['losses']}"
 
 
-@test
-def a_program_linked_against_the_runtime_of_cuda_12_finds_its_forms_of_functions(world):
-    runtime = environment("packages") / "nvidia" / "cuda_runtime"
+def test_a_program_linked_against_the_runtime_of_cuda_12_finds_its_forms_of_functions(world, cuda12):
+    runtime = next(cuda12.glob("lib/python*/site-packages")) / "nvidia" / "cuda_runtime"
     folder = world.folder / "linked"
     folder.mkdir()
     (folder / "program.c").write_text(COMPILED)
@@ -127,4 +116,4 @@ def a_program_linked_against_the_runtime_of_cuda_12_finds_its_forms_of_functions
     document = world.job("", command=[str(folder / "program")])
     world.server.run(document, seconds=100)  # It launches nothing, so there is no iteration.
     answer = (world.folder / f"job{world.count}" / "answers.txt").read_text()
-    expect(answer == "CUDA 12.8, 132 multiprocessors at 1980000 kHz, capture 0 1, 1 edge 1\n", answer)
+    assert answer == "CUDA 12.8, 132 multiprocessors at 1980000 kHz, capture 0 1, 1 edge 1\n"

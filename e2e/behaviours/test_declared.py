@@ -1,9 +1,8 @@
-"""What a job reads of values that nobody computes: who is named for it, and what the job declares instead.
-Run by behaviour.py."""
+"""What a job reads of values that nobody computes: who is named for it, and what the job declares instead."""
 
 import json
 
-from trial import expect, expect_complete, test
+from jobs import expect_complete
 
 NO_VALUES = "values: {compute: false}\n"
 
@@ -30,8 +29,7 @@ def line_of(script, comment):
     return next(f"script.py:{number}" for number, line in numbered if line.endswith("# " + comment))
 
 
-@test
-def unknown_reads_are_named_with_their_writer_and_python_line(world):
+def test_unknown_reads_are_named_with_their_writer_and_python_line(world):
     zero = "values: {unknownReads: zero}\n"
     for extra, norm, writers in (
         (NO_VALUES, "zero", ("", "cublas.gemm")),
@@ -45,9 +43,9 @@ def unknown_reads_are_named_with_their_writer_and_python_line(world):
         sources = prediction["unknownReadSources"]
         for writer, comment, given in zip(writers, ("the norm", "the GEMM"), (norm, "zero")):
             found = [s for s in sources if s.get("line", "").endswith("/" + line_of(script, comment))]
-            expect(found and all(writer in s["writer"] and s["given"] == given for s in found), (comment, sources))
-            expect(sum(s["reads"] for s in found) >= 4 and all(s["bytes"] >= 4 * s["reads"] for s in found), sources)
-        expect(sum(s["reads"] for s in sources) == prediction["unknownReads"], prediction)
+            assert found and all(writer in s["writer"] and s["given"] == given for s in found), (comment, sources)
+            assert sum(s["reads"] for s in found) >= 4 and all(s["bytes"] >= 4 * s["reads"] for s in found), sources
+        assert sum(s["reads"] for s in sources) == prediction["unknownReads"], prediction
 
 
 # A step as people write it: what is printed at its end was computed before the optimizer ran, which may have written
@@ -80,16 +78,15 @@ PLAUSIBLE_LOSS = """
 """
 
 
-@test
-def a_loss_that_nobody_computed_is_that_of_equal_probabilities(world):
+def test_a_loss_that_nobody_computed_is_that_of_equal_probabilities(world):
     final = world.run(PLAUSIBLE_LOSS, boundary="{nvtx: step}", ranks=2)
     expect_complete(final)
     prediction = final["status"]["prediction"]
     sources = prediction["unknownReadSources"]
     losses = [s for s in sources if "nll_loss_forward" in s["writer"]]
-    expect(losses and all(s["given"] == "plausible float32" for s in losses), sources)
-    expect(all(s["given"].startswith("plausible") for s in sources), sources)
-    expect(sum(s["reads"] for s in sources) == prediction["unknownReads"] >= 16, prediction)
+    assert losses and all(s["given"] == "plausible float32" for s in losses), sources
+    assert all(s["given"].startswith("plausible") for s in sources), sources
+    assert sum(s["reads"] for s in sources) == prediction["unknownReads"] >= 16, prediction
 
 
 # What the host wrote is not read again once a kernel of unknown effect may have changed it.
@@ -106,19 +103,17 @@ CHANGED_READS = """
 """
 
 
-@test
-def bytes_that_a_kernel_may_have_changed_read_as_the_policy_says(world):
+def test_bytes_that_a_kernel_may_have_changed_read_as_the_policy_says(world):
     for compute, policy in ((False, "zero"), (True, "one")):
         extra = f"values: {json.dumps({'compute': compute, 'unknownReads': policy})}\n"
         script = CHANGED_READS.replace("GIVEN", {"zero": "0", "one": "1"}[policy])
         final = world.run(script, boundary="{nvtx: step}", extra=extra)
         expect_complete(final)
         sources = final["status"]["prediction"]["unknownReadSources"]
-        expect(sources and all(s["given"] == policy for s in sources), sources)
+        assert sources and all(s["given"] == policy for s in sources), sources
 
 
-@test
-def declared_values_are_what_the_host_reads(world):
+def test_declared_values_are_what_the_host_reads(world):
     script = NAMED_READS.replace("GIVEN", "2.5").replace("NORM", "2.5")
     declared = [
         {"line": line_of(script, "the norm"), "value": 2.5},
@@ -131,9 +126,9 @@ def declared_values_are_what_the_host_reads(world):
         expect_complete(final)
         prediction = final["status"]["prediction"]
         given = {s["declaration"]: s["given"] for s in prediction["unknownReadSources"] if "declaration" in s}
-        expect(given == {1: "float32 2.5", 2: "float32 2.5"}, prediction["unknownReadSources"])
+        assert given == {1: "float32 2.5", 2: "float32 2.5"}, prediction["unknownReadSources"]
         unused = prediction["unusedDeclarations"]
-        expect(len(unused) == 1 and unused[0].startswith("values.declared[2]"), unused)
+        assert len(unused) == 1 and unused[0].startswith("values.declared[2]"), unused
 
 
 # Experts on two ranks, tokens and router too large to be computed: the split sizes come from the declaration.
@@ -191,7 +186,7 @@ def routed(world, values):
     )
     expect_complete(job)
     prediction = job["status"]["prediction"]
-    expect("unusedDeclarations" not in prediction, prediction)
+    assert "unusedDeclarations" not in prediction
     lines = [
         line.split("counts ", 1)[1]
         for line in world.server.logs(job["metadata"]["name"]).split("\n")
@@ -200,19 +195,17 @@ def routed(world, values):
     return sorted(json.loads(line) for line in lines), prediction
 
 
-@test
-def declared_routing_gives_token_counts_that_fit_on_all_ranks(world):
+def test_declared_routing_gives_token_counts_that_fit_on_all_ranks(world):
     routing = {"experts": 8, "tokens": 2048, "topK": 2, "distribution": "zipf", "exponent": 1.2, "seed": 5}
     counts, first = routed(world, {"expertRouting": routing})
-    expect(len(counts) == 2 and counts[0] != counts[1], counts)
-    expect(all(sum(c) == 4096 and max(c) > 4 * min(c) > 0 and max(c) <= 2048 for c in counts), counts)
+    assert len(counts) == 2 and counts[0] != counts[1], counts
+    assert all(sum(c) == 4096 and max(c) > 4 * min(c) > 0 and max(c) <= 2048 for c in counts), counts
     again, second = routed(world, {"expertRouting": routing})
-    expect(again == counts, (counts, again))
-    expect(first["iterationPicoseconds"] == second["iterationPicoseconds"], (first, second))
+    assert again == counts
+    assert first["iterationPicoseconds"] == second["iterationPicoseconds"], (first, second)
 
 
-@test
-def declared_token_counts_need_no_computed_values(world):
+def test_declared_token_counts_need_no_computed_values(world):
     table = world.folder / "counts.csv"
     table.write_text("# shares of the eight experts\n40,20,10,10,10,5,4,1\n")
     counts, prediction = routed(
@@ -229,17 +222,16 @@ def declared_token_counts_need_no_computed_values(world):
             },
         },
     )
-    expect(len(counts) == 2 and all(sum(c) == 4096 for c in counts), counts)
-    expect(all(abs(c[0] - 1638) <= 8 and abs(c[7] - 41) <= 8 for c in counts), counts)
-    expect(any("token counts of 8 experts" in s["given"] for s in prediction["unknownReadSources"]), prediction)
+    assert len(counts) == 2 and all(sum(c) == 4096 for c in counts), counts
+    assert all(abs(c[0] - 1638) <= 8 and abs(c[7] - 41) <= 8 for c in counts), counts
+    assert any("token counts of 8 experts" in s["given"] for s in prediction["unknownReadSources"]), prediction
 
 
-@test
-def a_routing_whose_table_is_missing_fails_with_its_name(world):
+def test_a_routing_whose_table_is_missing_fails_with_its_name(world):
     job = world.run(
         "print('never')",
         extra="""\
         values: {expertRouting: {experts: 8, tokens: 16, topK: 2, file: absent.csv}}
         """,
     )
-    expect("absent.csv" in json.dumps(job["status"]["conditions"]), job["status"])
+    assert "absent.csv" in json.dumps(job["status"]["conditions"]), job["status"]

@@ -1,7 +1,8 @@
 """The fixed host model gives the same run again, whatever the machine does meanwhile."""
 
+import pytest
 from determinism import BUILTIN, Determinism
-from trial import alone, expect, expect_complete, prediction_of, test
+from jobs import expect_complete, prediction_of
 
 # As ranks do that compile the same kernels: the first takes the lock of a cache, others sleep between two looks.
 LOCKING = """
@@ -30,30 +31,26 @@ LOCKING = """
 
 
 def expect_no_difference(different, runs):
-    expect(not different, f"{len(different)} of {runs} runs differ; the first one: {different and different[0]}")
+    assert not different, f"{len(different)} of {runs} runs differ; the first one: {different and different[0]}"
 
 
-@test
-@alone
-def fixed_is_bit_identical_under_load_stops_slow_disks_and_late_ranks(world):
+@pytest.mark.alone
+def test_fixed_is_bit_identical_under_load_stops_slow_disks_and_late_ranks(world):
     expect_no_difference(Determinism(world, longest_stop=1.0).check(4, seed=1), 4)
 
 
-@test
-@alone
-def fixed_is_bit_identical_when_ranks_look_for_each_other(world):
+@pytest.mark.alone
+def test_fixed_is_bit_identical_when_ranks_look_for_each_other(world):
     expect_no_difference(Determinism(world, start="hand", longest_stop=1.0).check(2, seed=11), 2)
 
 
-@test
-@alone
-def fixed_is_bit_identical_with_a_thread_that_pins_memory(world):
+@pytest.mark.alone
+def test_fixed_is_bit_identical_with_a_thread_that_pins_memory(world):
     program = BUILTIN.replace("num_workers=1", "num_workers=1, pin_memory=True")
     expect_no_difference(Determinism(world, program, longest_stop=1.0).check(2, seed=201), 2)
 
 
-@test
-def ranks_lock_a_file_in_the_same_order_whichever_the_machine_delays(world):
+def test_ranks_lock_a_file_in_the_same_order_whichever_the_machine_delays(world):
     def told(delayed):
         job = world.run(LOCKING.replace("DELAYED", str(delayed)), ranks=2, measure=100)
         expect_complete(job)
@@ -65,6 +62,6 @@ def ranks_lock_a_file_in_the_same_order_whichever_the_machine_delays(world):
         return sorted(lines), prediction_of(job)["iterationSeconds"]
 
     first, second = told(0), told(1)
-    print(f"     {len(first[0])} ends of steps; a step takes {first[1]['p50'] * 1e3:.6f} ms")
-    expect(len(first[0]) == 16, first[0])
-    expect(first == second, f"{first} and {second}")
+    print(f"{len(first[0])} ends of steps; a step takes {first[1]['p50'] * 1e3:.6f} ms")
+    assert len(first[0]) == 16, first[0]
+    assert first == second, f"{first} and {second}"

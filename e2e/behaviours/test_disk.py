@@ -1,4 +1,4 @@
-"""A disk that is full while jobs end: what users have seen stays true. Run by behaviour.py."""
+"""A disk that is full while jobs end: what users have seen stays true."""
 
 import contextlib
 import os
@@ -7,8 +7,8 @@ import subprocess
 import tempfile
 import time
 
+from jobs import expect_complete
 from server import Server, verdict
-from trial import expect, expect_complete, test
 
 # Ends when the file GO is there.
 HELD = """
@@ -50,14 +50,14 @@ class SmallDisk:
 def may_mount():
     if os.geteuid() == 0:
         return True
-    print("     not tried: mounting a file system needs root")
+    print("not tried: mounting a file system needs root")
     return False
 
 
 def await_that(what, done, seconds=120):
     deadline = time.monotonic() + seconds
     while not done():
-        expect(time.monotonic() < deadline, f"not within {seconds} s: {what}")
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
         time.sleep(0.1)
 
 
@@ -69,8 +69,7 @@ def condition_of(job, kind):
     return next((c for c in job["status"]["conditions"] if c["type"] == kind), {})
 
 
-@test
-def what_ends_on_a_full_disk_is_kept(world):
+def test_what_ends_on_a_full_disk_is_kept(world):
     if not may_mount():
         return
     go = world.folder / "go-on-full"
@@ -85,33 +84,32 @@ def what_ends_on_a_full_disk_is_kept(world):
         disk.fill()
         await_that("the service says that it is not ready", lambda: server.request("GET", "/readyz")[0] == 503)
         status, answer = server.request("GET", "/readyz")
-        expect("No space left on device" in answer["detail"] and str(disk.path) in answer["detail"], answer)
+        assert "No space left on device" in answer["detail"] and str(disk.path) in answer["detail"], answer
         status, answer = server.request("POST", server.jobs_path(), held_job(world, go))
-        expect(status == 507 and str(disk.path) in answer["detail"], f"a submit was answered {status}: {answer}")
-        print(f"     {answer['title']}: {answer['detail']}")
+        assert status == 507 and str(disk.path) in answer["detail"], f"a submit was answered {status}: {answer}"
+        print(f"{answer['title']}: {answer['detail']}")
         metrics = server.request("GET", "/metrics")[1]
-        expect(
-            "eidolon_controller_store_writable 0" in metrics, "the metrics do not show that the store cannot be written"
+        assert "eidolon_controller_store_writable 0" in metrics, (
+            "the metrics do not show that the store cannot be written"
         )
         go.touch()
         for name in names:
             job = server.wait(name, 120)
             expect_complete(job)
             warnings = " ".join(job["status"].get("warnings", []))
-            expect("event log of server 0 was not stored" in warnings, f"warnings: {warnings}")
-            expect("line(s) of output were not stored" in warnings, f"warnings: {warnings}")
+            assert "event log of server 0 was not stored" in warnings, f"warnings: {warnings}"
+            assert "line(s) of output were not stored" in warnings, f"warnings: {warnings}"
         server.kill()
         server.start()
         for name in names:
             expect_complete(server.get(name))
-        expect(server.request("GET", "/readyz")[0] == 503, "ready with a full disk")
+        assert server.request("GET", "/readyz")[0] == 503, "ready with a full disk"
         disk.empty()
         await_that("the service is ready again", lambda: server.request("GET", "/readyz")[0] == 200)
         server.submit(world.job("pass", extra="suspend: true\n"))
 
 
-@test
-def a_verdict_that_cannot_be_stored_is_not_shown_yet(world):
+def test_a_verdict_that_cannot_be_stored_is_not_shown_yet(world):
     if not may_mount():
         return
     go = world.folder / "go-without-reserve"
@@ -127,8 +125,8 @@ def a_verdict_that_cannot_be_stored_is_not_shown_yet(world):
             lambda: condition_of(server.get(name), "Running").get("reason") == "WaitingForStore",
         )
         job = server.get(name)
-        expect(verdict(job) is None, f"it is shown as {verdict(job)}")
-        print(f"     {condition_of(job, 'Running')['message']}")
+        assert verdict(job) is None, f"it is shown as {verdict(job)}"
+        print(f"{condition_of(job, 'Running')['message']}")
         disk.empty()
         expect_complete(server.wait(name, 60))
         server.kill()

@@ -1,11 +1,11 @@
 """A job's network is the one its cluster describes, of whatever kind: what a collective costs in a job is what
-`eidolon net collective` prints for the same description. Run by behaviour.py."""
+`eidolon net collective` prints for the same description."""
 
 import json
 import re
 import subprocess
 
-from trial import expect, expect_complete, test
+from jobs import expect_complete
 
 BYTES = 256 << 20
 TRAY = {"preset": "gb200-nvl72", "gpusPerServer": 1}
@@ -74,22 +74,21 @@ def in_the_table(world, cluster):
         text=True,
         timeout=60,
     )
-    expect(out.returncode == 0, out.stderr)
+    assert out.returncode == 0, out.stderr
     row = next(line.split() for line in out.stdout.splitlines() if line.split()[:1] == [str(BYTES)])
     return float(row[1])
 
 
-@test
-def jobs_run_on_every_kind_of_network(world):
+def test_jobs_run_on_every_kind_of_network(world):
     took = {}
     for name, cluster in CLUSTERS.items():
         document = world.job(SCRIPT, servers=2, cluster={"servers": 2, **cluster})
         job = world.server.run(document, seconds=300)
         expect_complete(job)
         said = re.search(r"all_reduce took ([\d.]+) ms", world.server.logs(job["metadata"]["name"]))
-        expect(said, "the script said nothing")
+        assert said, "the script said nothing"
         took[name] = float(said.group(1)) * 1000
         table = in_the_table(world, cluster)
-        print(f"     {name:26} {took[name]:9.1f} us in the job, {table:9.1f} us in the table")
-        expect(abs(took[name] - table) < 10, f"{name}: {took[name]} us in the job, {table} us in the table")
-    expect(sorted(took, key=took.get) == list(CLUSTERS), f"the order of speeds is {took}")
+        print(f"{name:26} {took[name]:9.1f} us in the job, {table:9.1f} us in the table")
+        assert abs(took[name] - table) < 10, f"{name}: {took[name]} us in the job, {table} us in the table"
+    assert sorted(took, key=took.get) == list(CLUSTERS), f"the order of speeds is {took}"

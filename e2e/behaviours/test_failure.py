@@ -1,5 +1,5 @@
 """Failures of what surrounds a program, and what its user is told: damaged shared memory, services that die,
-a program for another version of CUDA. Run by behaviour.py."""
+a program for another version of CUDA."""
 
 import contextlib
 import os
@@ -9,8 +9,8 @@ import subprocess
 import tempfile
 import time
 
+from jobs import descendants, expect_complete, expect_failed, prediction_of, wait_for_line
 from server import Server, SplitServer, verdict
-from trial import expect, expect_complete, expect_failed, prediction_of, test
 
 # services/ring/layout.h
 WRITE_POSITION, READ_POSITION = 4096, 4096 + 64
@@ -26,16 +26,6 @@ ENDLESS_LAUNCHES = """
         optimizer.step()  # Without it each launch is an iteration, and 100,000 of them take 5 s.
         torch.cuda.synchronize()
 """
-
-
-def descendants(pid):
-    """Processes below `pid`; threads and processes that end meanwhile are passed over."""
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        for task in list(pathlib.Path(f"/proc/{pid}/task").iterdir()):
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                for child in (task / "children").read_text().split():
-                    yield int(child)
-                    yield from descendants(int(child))
 
 
 def find_segment(server, seconds=60):
@@ -73,15 +63,14 @@ def damage_until_ended(world, offset, data):
                 time.sleep(0.001)
             with contextlib.suppress(TimeoutError):
                 job = world.server.wait(name, 0.2)
-                print(f"     ended {time.monotonic() - started:.1f} s after the damage")
+                print(f"ended {time.monotonic() - started:.1f} s after the damage")
                 return job
-            expect(time.monotonic() - started < 15, "the job goes on with a damaged ring")
+            assert time.monotonic() - started < 15, "the job goes on with a damaged ring"
     finally:
         os.close(file)
 
 
-@test
-def a_damaged_ring_ends_the_job_with_its_reason(world):
+def test_a_damaged_ring_ends_the_job_with_its_reason(world):
     for what, offset, data in (
         ("records", RING, b"\xff" * RING_BYTES),
         ("a write position far ahead", WRITE_POSITION, struct.pack("<Q", 1 << 50)),
@@ -91,8 +80,8 @@ def a_damaged_ring_ends_the_job_with_its_reason(world):
         job = damage_until_ended(world, offset, data)
         expect_failed(job, "RingDamaged", "rank 0", "ring damaged at byte")
         left = [pid for pid in descendants(world.server.process.pid)]
-        expect(not left, f"after damage to {what}, processes {left} are left")
-    expect(world.server.process.poll() is None, "the server died")
+        assert not left, f"after damage to {what}, processes {left} are left"
+    assert world.server.process.poll() is None, "the server died"
 
 
 # Cuts every file that it shares with others, as far as it is let, and goes on working.
@@ -129,8 +118,7 @@ CUTTING = """
 """
 
 
-@test
-def a_rank_that_cuts_shared_files_ends_nobody_else(world):
+def test_a_rank_that_cuts_shared_files_ends_nobody_else(world):
     undisturbed = world.run(CUTTING.replace("CUTS", "False"))
     expect_complete(undisturbed)
     data = tempfile.mkdtemp(dir=world.folder)
@@ -143,15 +131,15 @@ def a_rank_that_cuts_shared_files_ends_nobody_else(world):
 
         logs = server.logs(name)
         for file in ("eidolon-segment", "eidolon-page", "eidolon-doorbell"):
-            expect(file in logs, f"{file} was not among the files that could not be cut: {logs}")
+            assert file in logs, f"{file} was not among the files that could not be cut: {logs}"
         # What is its own it may break: its event log, its index of kernels.
         if verdict(job)["type"] == "Complete":
-            expect(prediction_of(job) == prediction_of(undisturbed), "the prediction differs")
+            assert prediction_of(job) == prediction_of(undisturbed), "the prediction differs"
         else:
-            expect(verdict(job)["reason"] in ("RankLost", "CommandFailed"), f"ended as {verdict(job)}")
-        expect(server.process.poll() is None, "the server died")
+            assert verdict(job)["reason"] in ("RankLost", "CommandFailed"), f"ended as {verdict(job)}"
+        assert server.process.poll() is None, "the server died"
         ended = verdict(server.get(other))
-        expect(ended is None, f"the other job ended as {ended}")
+        assert ended is None, f"the other job ended as {ended}"
 
 
 # Without torch, which would only take longer. Writes a word somewhere into what it shares with the agent.
@@ -183,8 +171,7 @@ SCRIBBLING = """
 """
 
 
-@test
-def a_rank_that_writes_over_shared_memory_is_named_or_does_no_harm(world):
+def test_a_rank_that_writes_over_shared_memory_is_named_or_does_no_harm(world):
     def run(seed, when):
         job = world.run(SCRIBBLING.replace("SEED", str(seed)).replace("WHEN", str(when)), measure=100_000)
         return job, verdict(job)
@@ -195,17 +182,16 @@ def a_rank_that_writes_over_shared_memory_is_named_or_does_no_harm(world):
     for seed in range(24):
         job, ended = run(seed, 200)
         if ended["type"] == "Complete":
-            expect(prediction_of(job) == prediction_of(undisturbed), f"seed {seed} changed the prediction")
+            assert prediction_of(job) == prediction_of(undisturbed), f"seed {seed} changed the prediction"
         else:
             expect_failed(job, "RingDamaged", "rank 0", "ring damaged")
             named += 1
-    print(f"     {named} of 24 found")
-    expect(named > 0, "nothing was found")
-    expect(world.server.process.poll() is None, "the server died")
+    print(f"{named} of 24 found")
+    assert named > 0, "nothing was found"
+    assert world.server.process.poll() is None, "the server died"
 
 
-@test
-def a_program_for_another_version_of_cuda_is_told_so(world):
+def test_a_program_for_another_version_of_cuda_is_told_so(world):
     folder = pathlib.Path(tempfile.mkdtemp(dir=world.folder))
     (folder / "runtime.c").write_text("int cudaRuntimeGetVersion(int* v) { *v = 11080; return 0; }")
     (folder / "program.c").write_text("""
@@ -279,15 +265,7 @@ ENDLESS_COLLECTIVES = """
 """
 
 
-def wait_for_line(server, name, line, seconds=60):
-    deadline = time.monotonic() + seconds
-    while line not in server.logs(name):
-        expect(time.monotonic() < deadline, f"'{line}' did not come: {server.logs(name)[-2000:]}")
-        time.sleep(0.1)
-
-
-@test
-def a_timing_service_that_dies_ends_the_job(world):
+def test_a_timing_service_that_dies_ends_the_job(world):
     with SplitServer(world.build, world.python, tempfile.mkdtemp(dir=world.folder)) as server:
         go = world.folder / "go-lost"
         name = server.submit(world.job(NEW_SHAPES.replace("GO", str(go)), measure=100, boundary="{nvtx: step}"))
@@ -297,11 +275,10 @@ def a_timing_service_that_dies_ends_the_job(world):
         # The agent tries to reach the service for 30 s.
         started = time.monotonic()
         expect_failed(server.wait(name, 50), "ServiceLost", "the timing service at", server.addresses["timing"])
-        print(f"     {time.monotonic() - started:.1f} s after it was needed")
+        print(f"{time.monotonic() - started:.1f} s after it was needed")
 
 
-@test
-def a_timing_service_that_comes_back_loses_nothing(world):
+def test_a_timing_service_that_comes_back_loses_nothing(world):
     with SplitServer(world.build, world.python, tempfile.mkdtemp(dir=world.folder)) as server:
         predictions = []
         for kills in (False, True):
@@ -317,18 +294,17 @@ def a_timing_service_that_comes_back_loses_nothing(world):
             job = server.wait(name, 60)
             expect_complete(job)
             predictions.append(prediction_of(job))
-        expect(predictions[0] == predictions[1], f"the answers differ: {predictions}")
+        assert predictions[0] == predictions[1], f"the answers differ: {predictions}"
 
 
-@test
-def a_network_service_that_dies_ends_the_job(world):
+def test_a_network_service_that_dies_ends_the_job(world):
     with SplitServer(world.build, world.python, tempfile.mkdtemp(dir=world.folder)) as server:
         name = server.submit(world.job(ENDLESS_COLLECTIVES, ranks=1, servers=2, measure=100_000))
         wait_for_line(server, name, "halfway")
         server.kill_service("network")
         started = time.monotonic()
         expect_failed(server.wait(name, 30), "ServiceLost", "the network service at", server.addresses["network"])
-        print(f"     {time.monotonic() - started:.1f} s after it died")
+        print(f"{time.monotonic() - started:.1f} s after it died")
         server.start_service("network")
         time.sleep(1)  # The controller finds it.
         job = server.run(world.job(ENDLESS_COLLECTIVES, ranks=2))

@@ -1,7 +1,7 @@
-"""What a folded job says where its ranks are not alike. Run by behaviour.py."""
+"""What a folded job says where its ranks are not alike."""
 
+from jobs import expect_complete, expect_failed, prediction_of
 from server import verdict
-from trial import expect, expect_complete, expect_failed, prediction_of, test
 
 # A collective and a multiplication of matrices in each step; BODY is filled in by tests. Eight ranks, 0 and 7 live.
 STEPS = """
@@ -25,64 +25,58 @@ def run(world, body, live=()):
     return world.server.run(document, seconds=300)
 
 
-@test
-def ranks_of_one_class_that_call_differently_are_named_with_both_lines(world):
+def test_ranks_of_one_class_that_call_differently_are_named_with_both_lines(world):
     job = run(world, "dist.broadcast(y, 0) if rank == 0 else dist.all_reduce(y)")
     expect_failed(job, "CollectiveMismatch", "rank 0 calls broadcast from 0", "script.py:9; rank 7 calls all_reduce")
 
 
-@test
-def values_that_were_guessed_are_counted_by_line(world):
+def test_values_that_were_guessed_are_counted_by_line(world):
     job = run(world, "dist.all_gather_object([None] * size, rank * rank)")
     expect_complete(job)
     folding = prediction_of(job)["folding"]
-    print(f"     {folding.get('guessedCallSites')}")
-    expect(folding["guessedCollectives"] > 0, f"nothing was guessed: {folding}")
+    print(f"{folding.get('guessedCallSites')}")
+    assert folding["guessedCollectives"] > 0, f"nothing was guessed: {folding}"
     sites = folding["guessedCallSites"]
-    expect(any(site["where"].endswith("script.py:9") for site in sites), f"its line is not named: {sites}")
+    assert any(site["where"].endswith("script.py:9") for site in sites), f"its line is not named: {sites}"
 
 
-@test
-def ranks_of_one_class_with_other_kernels_end_the_job_until_the_class_is_live(world):
+def test_ranks_of_one_class_with_other_kernels_end_the_job_until_the_class_is_live(world):
     body = "y = y @ x if rank >= 5 else y"
     job = run(world, body)
     expect_failed(job, "RanksDiffer", "ranks 0 and 7 are taken to be alike", "--live 3", "script.py:10")
     job = run(world, body, live=[4, 5])
     expect_complete(job)
     folding = prediction_of(job)["folding"]
-    expect(folding["live"] == [0, 4, 5, 7], f"live: {folding}")
+    assert folding["live"] == [0, 4, 5, 7], f"live: {folding}"
     where = [place["where"] for place in folding["workDifferences"]]
-    expect(any("before all_reduce" in text and "script.py:10" in text for text in where), f"named: {where}")
+    assert any("before all_reduce" in text and "script.py:10" in text for text in where), f"named: {where}"
 
 
-@test
-def a_rank_without_a_process_that_the_program_asks_for_is_named(world):
+def test_a_rank_without_a_process_that_the_program_asks_for_is_named(world):
     job = run(world, "if rank in (3, 7): dist.all_reduce(y)")
     said = verdict(job)["message"]
-    expect(verdict(job)["type"] == "Failed", f"it ended as {verdict(job)}")
-    expect("script.py:9 lets rank 3 communicate by its number" in said and "--live 3" in said, said)
+    assert verdict(job)["type"] == "Failed", f"it ended as {verdict(job)}"
+    assert "script.py:9 lets rank 3 communicate by its number" in said and "--live 3" in said
     # What only prints is left alone.
     expect_complete(run(world, "if rank == 3: print(step)"))
 
 
-@test
-def values_over_gloo_that_were_guessed_are_counted_by_line(world):
+def test_values_over_gloo_that_were_guessed_are_counted_by_line(world):
     body = "everybody = everybody if step else dist.new_group(backend='gloo'); "
     job = run(world, body + "dist.all_gather_object([None] * size, chr(65 + rank), everybody)")
     expect_complete(job)
     folding = prediction_of(job)["folding"]
-    print(f"     {folding.get('guessedCallSites')}")
+    print(f"{folding.get('guessedCallSites')}")
     sites = folding.get("guessedCallSites", [])
-    expect(any(site["where"].endswith("script.py:9") for site in sites), f"its line is not named: {folding}")
+    assert any(site["where"].endswith("script.py:9") for site in sites), f"its line is not named: {folding}"
 
 
-@test
-def ranks_without_a_process_of_which_gloo_wants_more_than_a_twin_gives_are_named(world):
+def test_ranks_without_a_process_of_which_gloo_wants_more_than_a_twin_gives_are_named(world):
     for body, words in (
         ("dist.recv(torch.zeros(1), 3, dist.new_group(backend='gloo'))", "receives from rank 3 over Gloo"),
         ("dist.broadcast(torch.zeros(1), 3, dist.new_group(backend='gloo'))", "rank 3 broadcasts over Gloo"),
     ):
         said = verdict(run(world, body))
-        print(f"     {said['reason']}: {said['message']}")
-        expect(said["type"] == "Failed", f"it ended as {said}")
-        expect(words in said["message"] and "--live 3" in said["message"], said["message"])
+        print(f"{said['reason']}: {said['message']}")
+        assert said["type"] == "Failed", f"it ended as {said}"
+        assert words in said["message"] and "--live 3" in said["message"]

@@ -1,12 +1,13 @@
-"""Host time: what the simulating machine does besides changes no prediction, what the job asks for does. Run by
-behaviour.py; e2e/host_time/run is the same on whole programs, docs/host_time.md holds its figures."""
+"""Host time: what the simulating machine does besides changes no prediction, what the job asks for does.
+e2e/host_time/run is the same on whole programs; docs/host_time.md holds its figures."""
 
 import contextlib
 import os
 import subprocess
 import sys
 
-from trial import alone, expect, expect_complete, prediction_of, test
+import pytest
+from jobs import expect_complete, prediction_of
 
 # Small collectives of two ranks.
 EAGER = """
@@ -92,9 +93,8 @@ def busy():
             loop.wait()
 
 
-@test
-@alone
-def host_time_is_that_of_the_target_whatever_else_this_machine_does(world):
+@pytest.mark.alone
+def test_host_time_is_that_of_the_target_whatever_else_this_machine_does(world):
     def predicted():
         return predict(world, "{}", OPERATORS, ranks=1, warmup=10, measure=30, boundary="{nvtx: step}")
 
@@ -102,10 +102,10 @@ def host_time_is_that_of_the_target_whatever_else_this_machine_does(world):
     with busy():
         disturbed = predicted()
     means = [found["iterationSeconds"]["mean"] for found in (alone_, again, disturbed)]
-    print(f"     alone {means[0] * 1e3:.4f} and {means[1] * 1e3:.4f}, busy {means[2] * 1e3:.4f} ms")
-    expect(alone_["hostTime"]["model"] == "counted", alone_["hostTime"])
-    expect(alone_["breakdown"]["host"] > 0.5, f"the host does not decide: {alone_['breakdown']}")
-    expect(max(means) <= SAME * min(means), f"predictions are too far apart: {means}")
+    print(f"alone {means[0] * 1e3:.4f} and {means[1] * 1e3:.4f}, busy {means[2] * 1e3:.4f} ms")
+    assert alone_["hostTime"]["model"] == "counted", alone_["hostTime"]
+    assert alone_["breakdown"]["host"] > 0.5, f"the host does not decide: {alone_['breakdown']}"
+    assert max(means) <= SAME * min(means), f"predictions are too far apart: {means}"
 
 
 def expect_the_same_alone_and_busy(world, **rest):
@@ -121,30 +121,27 @@ def expect_the_same_alone_and_busy(world, **rest):
         with busy():
             disturbed.append(predicted())
     for name, some in (("alone", quiet), ("busy", disturbed)):
-        print(f"     {name} {', '.join(f'{seconds * 1e3:.2f}' for seconds in some)} ms")
+        print(f"{name} {', '.join(f'{seconds * 1e3:.2f}' for seconds in some)} ms")
     medians = sorted(quiet)[1], sorted(disturbed)[1]
-    expect(max(medians) <= APART * min(medians), f"too far apart: {quiet} and {disturbed}")
+    assert max(medians) <= APART * min(medians), f"too far apart: {quiet} and {disturbed}"
     return quiet + disturbed
 
 
-@test
-@alone
-def what_a_program_computes_for_long_costs_as_much_on_a_busy_machine(world):
+@pytest.mark.alone
+def test_what_a_program_computes_for_long_costs_as_much_on_a_busy_machine(world):
     # Four million numbers take some 2 ns each on the quickest processors.
-    expect(min(expect_the_same_alone_and_busy(world)) > 0.005, "computing on the host costs nothing")
+    assert min(expect_the_same_alone_and_busy(world)) > 0.005, "computing on the host costs nothing"
 
 
-@test
-@alone
-def processor_time_of_what_a_program_computes_is_the_same_on_a_busy_machine(world):
+@pytest.mark.alone
+def test_processor_time_of_what_a_program_computes_is_the_same_on_a_busy_machine(world):
     # A target as fast as this machine: its speed at the moment is not asked for.
     server = {"preset": "dgx-h100", "gpusPerServer": 1, "cpu": {"speedRatio": 1}}
     expect_the_same_alone_and_busy(world, cluster={"servers": 1, "server": server})
 
 
-@test
-@alone
-def measured_host_time_is_not_other_on_a_busy_machine(world):
+@pytest.mark.alone
+def test_measured_host_time_is_not_other_on_a_busy_machine(world):
     def measured():
         boundary = "{nvtx: step}"
         return predict(world, "{kind: measured}", OPERATORS, ranks=1, warmup=30, measure=250, boundary=boundary)
@@ -158,15 +155,14 @@ def measured_host_time_is_not_other_on_a_busy_machine(world):
             predictions["busy"].append(measured())
     every = {name: sorted(found["iterationSeconds"]["mean"] for found in some) for name, some in predictions.items()}
     for name, some in every.items():
-        print(f"     {name} {', '.join(f'{mean * 1e3:.2f}' for mean in some)} ms")
+        print(f"{name} {', '.join(f'{mean * 1e3:.2f}' for mean in some)} ms")
     hosts = [found["breakdown"]["host"] for found in predictions["alone"]]
-    expect(min(hosts) > 0.5, f"the host does not decide: {hosts}")
+    assert min(hosts) > 0.5, f"the host does not decide: {hosts}"
     nearest = max(every["alone"][0], every["busy"][0]) / min(every["alone"][-1], every["busy"][-1])
-    expect(nearest <= APART, f"predictions are too far apart: {every}")
+    assert nearest <= APART, f"predictions are too far apart: {every}"
 
 
-@test
-def functions_of_python_cost_time_where_they_are_counted(world):
+def test_functions_of_python_cost_time_where_they_are_counted(world):
     def step(kind):
         boundary = "{nvtx: step}"
         found = predict(world, f"{{kind: {kind}}}", FUNCTIONS, ranks=1, warmup=5, measure=30, boundary=boundary)
@@ -174,24 +170,23 @@ def functions_of_python_cost_time_where_they_are_counted(world):
 
     fixed, counted, again = (step(kind) for kind in ("fixed", "counted", "counted"))
     added = (counted - fixed) * 1e6
-    print(f"     a thousand functions add {added:.2f} us")
+    print(f"a thousand functions add {added:.2f} us")
     # 0.45 us each, and those of PyTorch's that mark the step; an operator costs a little less.
-    expect(450 <= added <= 460, added)
-    expect(abs(counted - again) < 2e-6, counted - again)
+    assert 450 <= added <= 460
+    assert abs(counted - again) < 2e-6, counted - again
 
 
-@test
-def delays_of_the_host_come_from_a_seed_and_make_ranks_wait_for_each_other(world):
+def test_delays_of_the_host_come_from_a_seed_and_make_ranks_wait_for_each_other(world):
     def delayed(seed, kind="fixed"):
         jitter = f"{{distribution: exponential, perSecond: 2000, microseconds: 250, seed: {seed}}}"
         return predict(world, f"{{kind: {kind}, jitter: {jitter}}}")
 
     plain, one, same, other = predict(world, "{kind: fixed}"), delayed(7), delayed(7), delayed(8)
     mean = [found["iterationSeconds"]["mean"] for found in (plain, one, same, other)]
-    print(f"     without {mean[0] * 1e3:.3f} ms, seed 7 {mean[1] * 1e3:.3f} ms, seed 8 {mean[3] * 1e3:.3f} ms")
-    expect(one == same, f"the same seed gives {mean[1]} and {mean[2]} s")
-    expect(mean[3] != mean[1], f"another seed gives the same {mean[1]} s")
+    print(f"without {mean[0] * 1e3:.3f} ms, seed 7 {mean[1] * 1e3:.3f} ms, seed 8 {mean[3] * 1e3:.3f} ms")
+    assert one == same, f"the same seed gives {mean[1]} and {mean[2]} s"
+    assert mean[3] != mean[1], f"another seed gives the same {mean[1]} s"
     # Half as much again as host work, and besides what ranks wait for each other.
-    expect(mean[1] > 1.3 * mean[0] and mean[3] > 1.3 * mean[0], f"delays are missing: {mean}")
+    assert mean[1] > 1.3 * mean[0] and mean[3] > 1.3 * mean[0], f"delays are missing: {mean}"
     waits = [found["breakdown"]["exposedCommunication"] * found["iterationSeconds"]["mean"] for found in (plain, one)]
-    expect(waits[1] > waits[0], f"ranks do not wait for each other's delays: {waits}")
+    assert waits[1] > waits[0], f"ranks do not wait for each other's delays: {waits}"

@@ -1,10 +1,9 @@
-"""What users are told of iterations: uneven ones, turns of loops without an optimizer, programs that repeat nothing.
-Run by behaviour.py."""
+"""What users are told of iterations: uneven ones, turns of loops without an optimizer, programs that repeat nothing."""
 
 import subprocess
 
+from jobs import expect_complete, expect_failed
 from server import verdict
-from trial import expect, expect_complete, expect_failed, test
 
 
 def report_of(world, job):
@@ -15,7 +14,7 @@ def report_of(world, job):
         text=True,
         timeout=60,
     )
-    expect(done.returncode == 0, f"{done}")
+    assert done.returncode == 0, f"{done}"
     return done.stdout
 
 
@@ -34,30 +33,28 @@ CHECKPOINT = """
 """
 
 
-@test
-def an_iteration_unlike_the_others_is_told(world):
+def test_an_iteration_unlike_the_others_is_told(world):
     job = world.run(CHECKPOINT, measure=6)
     expect_complete(job)
     prediction = job["status"]["prediction"]
     seconds, uneven = prediction["iterationSeconds"], prediction.get("unevenIterations")
-    expect(seconds["mean"] > 2 * seconds["p50"], f"{seconds}")
-    expect(uneven and uneven["count"] == 1, f"{prediction}")
+    assert seconds["mean"] > 2 * seconds["p50"], f"{seconds}"
+    assert uneven and uneven["count"] == 1, f"{prediction}"
     odd = uneven["iterations"][0]
     # An iteration ends with the optimizer: what comes behind it belongs to the next.
-    expect(odd["iteration"] == 6, f"{odd}")
-    expect(abs(odd["more"]["host"] - 2) < 0.1, f"{odd}")
+    assert odd["iteration"] == 6, f"{odd}"
+    assert abs(odd["more"]["host"] - 2) < 0.1, f"{odd}"
     # 8 matrices of 2048 x 2048 float32 over PCIe, in pageable memory.
-    expect(0.01 < odd["more"]["copiesToHost"] < 0.1, f"{odd}")
+    assert 0.01 < odd["more"]["copiesToHost"] < 0.1, f"{odd}"
     report = report_of(world, job)
-    expect(
+    assert (
         "1 of 6 iterations is far from the median" in report
         and "iteration 6: 2." in report
-        and "more: host 2.0" in report,
-        report,
+        and "more: host 2.0" in report
     )
-    print("     " + "\n     ".join(line for line in report.splitlines() if "iteration" in line))
+    print(*(line for line in report.splitlines() if "iteration" in line), sep="\n")
     even = world.run(CHECKPOINT.replace("step == 4", "False"), measure=6)
-    expect("unevenIterations" not in even["status"]["prediction"], "even iterations are called uneven")
+    assert "unevenIterations" not in even["status"]["prediction"], "even iterations are called uneven"
 
 
 # A model whose weights come first, so that much is launched outside of loops. BODY uses it.
@@ -96,34 +93,32 @@ ONCE = """
 """
 
 
-@test
-def turns_of_evaluation_and_generation_are_iterations(world):
+def test_turns_of_evaluation_and_generation_are_iterations(world):
     for name, body, turns in (("evaluation", EVALUATION, 6), ("generation", GENERATION, 8)):
         job = world.run(INFERENCE.replace("        BODY\n", body[1:]), warmup=2, measure=100)
         expect_complete(job)
         prediction = job["status"]["prediction"]
-        print(f"     {name}: {verdict(job)['message']}, {prediction['iterationSeconds']['mean'] * 1e6:.1f} us")
+        print(f"{name}: {verdict(job)['message']}, {prediction['iterationSeconds']['mean'] * 1e6:.1f} us")
         # What precedes the first turn is an iteration of its own.
-        expect(prediction["measuredIterations"] == turns - 1, f"{verdict(job)} {prediction}")
-        expect("unevenIterations" not in prediction, f"{prediction['iterationPicoseconds']}")
+        assert prediction["measuredIterations"] == turns - 1, f"{verdict(job)} {prediction}"
+        assert "unevenIterations" not in prediction, f"{prediction['iterationPicoseconds']}"
 
 
-@test
-def a_program_that_repeats_nothing_is_predicted_as_a_whole(world):
+def test_a_program_that_repeats_nothing_is_predicted_as_a_whole(world):
     job = world.run(INFERENCE.replace("        BODY\n", ONCE[1:]))
     expect_complete(job)
     condition, prediction = verdict(job), job["status"]["prediction"]
-    expect(condition["reason"] == "NoIterations" and "iterations.boundary" in condition["message"], condition)
-    expect(0 < prediction["program"]["seconds"] < 1 and prediction["program"]["launches"] > 50, f"{prediction}")
-    expect(abs(sum(prediction["breakdown"].values()) - 1) < 1e-6, f"{prediction}")
-    expect(prediction["kernels"] and prediction["memory"]["fits"], f"{prediction}")
+    assert condition["reason"] == "NoIterations" and "iterations.boundary" in condition["message"], condition
+    assert 0 < prediction["program"]["seconds"] < 1 and prediction["program"]["launches"] > 50, f"{prediction}"
+    assert abs(sum(prediction["breakdown"].values()) - 1) < 1e-6, f"{prediction}"
+    assert prediction["kernels"] and prediction["memory"]["fits"], f"{prediction}"
     report = report_of(world, job)
-    expect("whole program" in report and "launches" in report and "compute" in report, report)
-    print("     " + "\n     ".join(report.splitlines()[:4]))
+    assert "whole program" in report and "launches" in report and "compute" in report
+    print(*report.splitlines()[:4], sep="\n")
     # Who names a boundary that never comes has made a mistake; what is known is kept.
     named = world.run(INFERENCE.replace("        BODY\n", ONCE[1:]), boundary="{nvtx: step}")
     expect_failed(named, "NoIterations", "iterations.boundary")
-    expect(named["status"]["prediction"]["program"] == prediction["program"], "another program")
+    assert named["status"]["prediction"]["program"] == prediction["program"], "another program"
 
 
 STOPPED = """
@@ -137,14 +132,13 @@ STOPPED = """
 """
 
 
-@test
-def a_program_that_stops_before_its_first_step_claims_no_iteration(world):
+def test_a_program_that_stops_before_its_first_step_claims_no_iteration(world):
     job = world.run(STOPPED)
     expect_failed(job, "CommandFailed", "stopped before a step")
     prediction = job["status"]["prediction"]
-    expect(prediction["measuredIterations"] == 0 and "iterationSeconds" not in prediction, f"{prediction}")
+    assert prediction["measuredIterations"] == 0 and "iterationSeconds" not in prediction, f"{prediction}"
     report = report_of(world, job)
-    expect("until it failed" in report and "\n  iteration " not in report, report)
+    assert "until it failed" in report and "\n  iteration " not in report
 
 
 # Two optimizers of one kind and as many parameters.
@@ -182,17 +176,16 @@ NUMBERED = """
 """
 
 
-@test
-def optimizers_that_take_turns_or_count_steps_end_iterations(world):
+def test_optimizers_that_take_turns_or_count_steps_end_iterations(world):
     turns = world.run(TURNS, warmup=2, measure=100)
     expect_complete(turns)
-    expect(turns["status"]["prediction"]["measuredIterations"] == 4, f"{verdict(turns)}")
+    assert turns["status"]["prediction"]["measuredIterations"] == 4, f"{verdict(turns)}"
     numbered = world.run(NUMBERED, warmup=3, measure=5)
     expect_complete(numbered)
-    expect(numbered["status"]["prediction"]["measuredIterations"] == 5, f"{verdict(numbered)}")
+    assert numbered["status"]["prediction"]["measuredIterations"] == 5, f"{verdict(numbered)}"
     # Ten updates that all differ are needed, and the job ends at the next place where it may.
     steps = world.server.logs(numbered["metadata"]["name"]).count("step ")
-    expect(8 <= steps <= 14, f"the job ended after {steps} steps")
+    assert 8 <= steps <= 14, f"the job ended after {steps} steps"
 
 
 # Threads that drive a GPU each, in an order that differs from step to step.
@@ -218,12 +211,11 @@ THREADS = """
 """
 
 
-@test
-def gpus_that_a_thread_each_drives_have_iterations(world):
+def test_gpus_that_a_thread_each_drives_have_iterations(world):
     cluster = {"servers": 1, "server": {"preset": "dgx-h100", "gpusPerServer": 2}}
     job = world.run(THREADS, warmup=2, measure=100, cluster=cluster)
     expect_complete(job)
     prediction = job["status"]["prediction"]
-    print(f"     {verdict(job)['message']}, {prediction['iterationSeconds']['p50'] * 1e6:.1f} us")
+    print(f"{verdict(job)['message']}, {prediction['iterationSeconds']['p50'] * 1e6:.1f} us")
     # What precedes the first step may be an iteration of its own.
-    expect(prediction.get("measuredIterations") in (10, 11), f"{verdict(job)}")
+    assert prediction.get("measuredIterations") in (10, 11), f"{verdict(job)}"

@@ -1,8 +1,8 @@
-"""Ranks that go on from torchrun's process, and those that are executed. Run by behaviour.py."""
+"""Ranks that go on from torchrun's process, and those that are executed."""
 
 import json
 
-from trial import expect, expect_complete, expect_failed, prediction_of, test
+from jobs import expect_complete, expect_failed, prediction_of
 
 # Tells how the rank began: a process that was executed has no module of torch before it imports torch.
 RANK = """
@@ -39,24 +39,22 @@ def train(world, first="pass", last="pass", env=("RANKS_GO_ON", "1"), command=No
     return job, json.loads(told), lines
 
 
-@test
-def ranks_go_on_from_torchruns_process_as_if_they_were_executed(world):
+def test_ranks_go_on_from_torchruns_process_as_if_they_were_executed(world):
     job, told, _ = train(world)
     other_job, other, _ = train(world, env=None)
     expect_complete(job)
     expect_complete(other_job)
-    expect(told.pop("went_on") and not other.pop("went_on"), "a rank did not go on, or did although it must not")
+    assert told.pop("went_on") and not other.pop("went_on"), "a rank did not go on, or did although it must not"
     different = {key: (told[key], other[key]) for key in told if told[key] != other[key]}
-    expect(not different, f"a rank that went on differs: {different}")
-    expect(prediction_of(job) == prediction_of(other_job), "the prediction depends on how ranks were started")
+    assert not different, f"a rank that went on differs: {different}"
+    assert prediction_of(job) == prediction_of(other_job), "the prediction depends on how ranks were started"
     module = ["torchrun", "-m", "script"]
     job, told, _ = train(world, command=module)
     expect_complete(job)
-    expect(told["went_on"] and told["command"][1:3] == ["-m", "script"], f"a module did not go on: {told}")
+    assert told["went_on"] and told["command"][1:3] == ["-m", "script"], f"a module did not go on: {told}"
 
 
-@test
-def ranks_that_went_on_share_what_their_optimizer_imports(world):
+def test_ranks_that_went_on_share_what_their_optimizer_imports(world):
     first = 'was_there = "torch._inductor" in sys.modules, "torch._dynamo" in sys.modules'
     last = (
         'says = print if os.environ["RANK"] == "0" else (lambda *words: None); layer = torch.nn.Linear(8, 8).cuda()'
@@ -68,41 +66,39 @@ def ranks_that_went_on_share_what_their_optimizer_imports(world):
     expect_complete(job)
     other_job, _, other_lines = train(world, first=first, last=last, env=None)
     expect_complete(other_job)
-    expect(told["went_on"] and "shared (True, False) False" in lines, f"torch._dynamo was not shared: {lines}")
-    expect("then True True" in lines, f"what came with it is not there: {lines}")
-    expect("shared (False, False) False" in other_lines and "then True True" in other_lines, f"{other_lines}")
-    expect(prediction_of(job) == prediction_of(other_job), "the prediction depends on what ranks share")
+    assert told["went_on"] and "shared (True, False) False" in lines, f"torch._dynamo was not shared: {lines}"
+    assert "then True True" in lines, f"what came with it is not there: {lines}"
+    assert "shared (False, False) False" in other_lines and "then True True" in other_lines
+    assert prediction_of(job) == prediction_of(other_job), "the prediction depends on what ranks share"
     leaked = [line for line in lines if "leaked" in line]
-    expect(not leaked, f"what is shared is there when the interpreter ends: {leaked}")
+    assert not leaked, f"what is shared is there when the interpreter ends: {leaked}"
     # A script that sets what torch._dynamo reads has it to itself.
     sets = last + '; os.environ["TORCHDYNAMO_VERBOSE"] = "1"'
     job, told, lines = train(world, first=first, last=sets)
     expect_complete(job)
-    expect(told["went_on"] and "shared (False, False) False" in lines, f"torch._dynamo was shared: {lines}")
+    assert told["went_on"] and "shared (False, False) False" in lines, f"torch._dynamo was shared: {lines}"
 
 
-@test
-def ranks_are_executed_where_that_makes_a_difference(world):
+def test_ranks_are_executed_where_that_makes_a_difference(world):
     sets = 'os.environ["TORCH_SHOW_CPP_STACKTRACES"] = "1"'
     job, told, lines = train(world, first=sets, env=("RANKS_GO_ON", "explain"))
     expect_complete(job)
-    expect(not told["went_on"], "a rank went on that sets a variable of torch before it imports torch")
-    expect(any("sets variables before it imports torch" in line for line in lines), f"nobody says why: {lines}")
+    assert not told["went_on"], "a rank went on that sets a variable of torch before it imports torch"
+    assert any("sets variables before it imports torch" in line for line in lines), f"nobody says why: {lines}"
     # By a module of its own, which is not looked at: noticed as it imports torch, before it has done anything.
     job, told, _ = train(
         world, first='getattr(os, "put" + "env")("TORCH_SHOW_CPP_STACKTRACES", "1") if went_on else None'
     )
     expect_complete(job)
-    expect(not told["went_on"], "a rank went on whose torch has not seen its variables")
+    assert not told["went_on"], "a rank went on whose torch has not seen its variables"
 
 
-@test
-def ranks_that_went_on_end_as_executed_ones(world):
+def test_ranks_that_went_on_end_as_executed_ones(world):
     job, told, lines = train(world, last="raise ValueError('at the end')")
     expect_failed(job, "CommandFailed", "exit status 1")
-    expect(told["went_on"] and any("ValueError: at the end" in line for line in lines), f"no traceback: {lines}")
+    assert told["went_on"] and any("ValueError: at the end" in line for line in lines), f"no traceback: {lines}"
     below = [line for line in lines if "next_program" in line or "<string>" in line]
-    expect(not below, f"the traceback shows what runs the program: {below}")
+    assert not below, f"the traceback shows what runs the program: {below}"
     job, told, lines = train(world, last="os.kill(os.getpid(), 9)")
-    expect(told["went_on"] and any("Signal 9 (SIGKILL)" in line for line in lines), f"no signal: {lines}")
+    assert told["went_on"] and any("Signal 9 (SIGKILL)" in line for line in lines), f"no signal: {lines}"
     expect_failed(job, "RankLost", "SIGKILL")

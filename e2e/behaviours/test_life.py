@@ -1,4 +1,4 @@
-"""How jobs end when nothing moves any more, when ranks lose us, and what is left of them. Run by behaviour.py."""
+"""How jobs end when nothing moves any more, when ranks lose us, and what is left of them."""
 
 import contextlib
 import os
@@ -9,9 +9,8 @@ import tempfile
 import textwrap
 import time
 
-from failure_behaviour import descendants, wait_for_line
+from jobs import descendants, expect_complete, expect_failed, wait_for_line
 from server import Server, verdict
-from trial import expect, expect_complete, expect_failed, test
 
 # Two ranks; rank 1 tells its process number, and then waits for a file of the test's.
 WAITING = """
@@ -45,30 +44,27 @@ def stop(pid):
     os.kill(pid, signal.SIGSTOP)
     deadline = time.monotonic() + 30
     while state_of(pid) != "T":
-        expect(time.monotonic() < deadline, f"{pid} is not stopped but {state_of(pid)}")
+        assert time.monotonic() < deadline, f"{pid} is not stopped but {state_of(pid)}"
         time.sleep(0.01)
 
 
-@test
-def a_rank_that_pauses_for_eight_seconds_is_not_a_deadlock(world):
+def test_a_rank_that_pauses_for_eight_seconds_is_not_a_deadlock(world):
     go = world.folder / "go-pause"
     name = world.server.submit(world.job(WAITING.replace("GO", str(go)), ranks=2, measure=100, boundary="{nvtx: step}"))
     pid = rank_1_of(world, name)
     stop(pid)
     go.touch()
     time.sleep(8)
-    expect(
-        not any(c["type"] == "Failed" for c in world.server.get(name)["status"]["conditions"]),
-        "the job ended while a rank was stopped",
+    assert not any(c["type"] == "Failed" for c in world.server.get(name)["status"]["conditions"]), (
+        "the job ended while a rank was stopped"
     )
     os.kill(pid, signal.SIGCONT)
     job = world.server.wait(name, 120)
     expect_complete(job)
-    expect(len(job["status"]["prediction"]["iterationPicoseconds"]) >= 4, job["status"]["prediction"])
+    assert len(job["status"]["prediction"]["iterationPicoseconds"]) >= 4, job["status"]["prediction"]
 
 
-@test
-def a_stopped_rank_ends_a_job_without_a_limit_of_time(world):
+def test_a_stopped_rank_ends_a_job_without_a_limit_of_time(world):
     go = world.folder / "go-never"
     name = world.server.submit(
         world.job(
@@ -85,7 +81,7 @@ def a_stopped_rank_ends_a_job_without_a_limit_of_time(world):
     expect_failed(
         job, "Stuck", "limits.stillSeconds", f"rank 1 (pid {pid}, ", "is stopped (state T)", "its last record: "
     )
-    expect(not pathlib.Path(f"/proc/{pid}").exists(), "the stopped rank is left")
+    assert not pathlib.Path(f"/proc/{pid}").exists(), "the stopped rank is left"
 
 
 def guardian_of(pid):
@@ -97,8 +93,7 @@ def guardian_of(pid):
     raise AssertionError("no process above the rank is called eidolon-guard")
 
 
-@test
-def a_stopped_guardian_ends_its_job_and_is_killed(world):
+def test_a_stopped_guardian_ends_its_job_and_is_killed(world):
     go = world.folder / "go-guardian"
     name = world.server.submit(world.job(WAITING.replace("GO", str(go)), ranks=2, measure=100, boundary="{nvtx: step}"))
     pid = guardian_of(rank_1_of(world, name))
@@ -106,11 +101,10 @@ def a_stopped_guardian_ends_its_job_and_is_killed(world):
     go.touch()
     job = world.server.wait(name, 120)
     expect_failed(job, "Stuck", "the agent has ended", f"its guardian (pid {pid}, eidolon-guard) is stopped (state T)")
-    expect(not pathlib.Path(f"/proc/{pid}").exists(), "the stopped guardian is left")
+    assert not pathlib.Path(f"/proc/{pid}").exists(), "the stopped guardian is left"
 
 
-@test
-def a_rank_that_waits_on_a_socket_for_a_stopped_one_ends_the_job_too(world):
+def test_a_rank_that_waits_on_a_socket_for_a_stopped_one_ends_the_job_too(world):
     name = world.server.submit(
         world.job(
             """
@@ -141,9 +135,8 @@ def a_rank_that_waits_on_a_socket_for_a_stopped_one_ends_the_job_too(world):
     pid = rank_1_of(world, name)
     job = world.server.wait(name, 120)
     expect_failed(job, "Stuck", f"rank 1 (pid {pid}, ", "is stopped (state T)", "rank 0 (pid ", "waits in ")
-    expect(
-        verdict(job)["message"].index("rank 1 (pid") < verdict(job)["message"].index("rank 0 (pid"),
-        "who is stopped comes first",
+    assert verdict(job)["message"].index("rank 1 (pid") < verdict(job)["message"].index("rank 0 (pid"), (
+        "who is stopped comes first"
     )
 
 
@@ -171,14 +164,13 @@ def train_carelessly(world, how):
     return world.run(CARELESS.replace("CLOSE", how), measure=100, boundary="{nvtx: step}")
 
 
-@test
-def a_program_that_closes_all_descriptors_is_predicted_to_its_end(world):
+def test_a_program_that_closes_all_descriptors_is_predicted_to_its_end(world):
     def iterations(job):
         expect_complete(job)
         return job["status"]["prediction"]["iterationPicoseconds"]
 
     expected = iterations(train_carelessly(world, "pass"))
-    expect(len(expected) == 6, expected)
+    assert len(expected) == 6, expected
     for how in (
         "os.closerange(3, 10000)",
         "[os.dup2(2, file) for file in range(3, 200)]",
@@ -186,24 +178,22 @@ def a_program_that_closes_all_descriptors_is_predicted_to_its_end(world):
         "ctypes.CDLL(None).closefrom(3)",
     ):
         found = iterations(train_carelessly(world, how))
-        expect(found == expected, f"{how}: {found}, not {expected}")
+        assert found == expected, f"{how}: {found}, not {expected}"
 
 
-@test
-def a_rank_that_cuts_its_connection_is_not_complete(world):
+def test_a_rank_that_cuts_its_connection_is_not_complete(world):
     # A system call of its own: nothing of ours stands between.
     how = "[ctypes.CDLL(None).syscall(3, file) for file in range(3, 1000)]"
     job = train_carelessly(world, how)
     expect_failed(job, "SessionLost", "rank 0 (pid ", "closed its connection to the agent and went on")
-    expect(job["status"]["prediction"]["iterationPicoseconds"], "what was measured before is not kept")
+    assert job["status"]["prediction"]["iterationPicoseconds"], "what was measured before is not kept"
 
 
-@test
-def a_rank_that_replaces_itself_is_not_complete(world):
+def test_a_rank_that_replaces_itself_is_not_complete(world):
     job = train_carelessly(world, 'os.execv("/bin/echo", ["echo", "done"])')
     expect_failed(job, "SessionLost", "rank 0 (pid ", "replaced itself by another program")
-    expect("done" in world.server.logs(job["metadata"]["name"]), "the other program did not run")
-    expect(job["status"]["prediction"]["iterationPicoseconds"], "what was measured before is not kept")
+    assert "done" in world.server.logs(job["metadata"]["name"]), "the other program did not run"
+    assert job["status"]["prediction"]["iterationPicoseconds"], "what was measured before is not kept"
     # It need not have any work of ours before that.
     job = world.run("""
         import os, sys, torch
@@ -253,7 +243,7 @@ def is_gone(pid):
 def expect_soon(holds, message, seconds=60):
     deadline = time.monotonic() + seconds
     while not holds():
-        expect(time.monotonic() < deadline, message)
+        assert time.monotonic() < deadline, message
         time.sleep(0.05)
 
 
@@ -266,8 +256,7 @@ def named(server, name):
     raise AssertionError(f"there is no {name}")
 
 
-@test
-def nothing_of_a_job_outlives_it(world):
+def test_nothing_of_a_job_outlives_it(world):
     for victim in (None, "eidolon-agent", "eidolon-guard"):
         wait = FOR_EVER if victim else "pass"
         name = world.server.submit(world.job(DAEMON.replace("WAIT", wait)))
@@ -276,28 +265,26 @@ def nothing_of_a_job_outlives_it(world):
         if victim:
             os.kill(named(world.server, victim), signal.SIGKILL)
         condition = verdict(world.server.wait(name, 120))
-        print(f"     {victim or 'the end of the command'}: {condition['reason']}: {condition['message'][:100]}")
-        expect(condition["reason"] == ("AgentLost" if victim else "NoIterations"), condition)
+        print(f"{victim or 'the end of the command'}: {condition['reason']}: {condition['message'][:100]}")
+        assert condition["reason"] == ("AgentLost" if victim else "NoIterations"), condition
         expect_soon(lambda: is_gone(pid), f"the daemon {pid} is left after {victim or 'its job'}")
         expect_soon(lambda: not folder.exists(), f"{folder} is left")
-        expect(not list(descendants(world.server.process.pid)), "processes are left")
+        assert not list(descendants(world.server.process.pid)), "processes are left"
 
 
-@test
-def nothing_of_a_job_outlives_the_server_that_is_killed(world):
+def test_nothing_of_a_job_outlives_the_server_that_is_killed(world):
     with Server(world.build, world.python, data=tempfile.mkdtemp(dir=world.folder)) as server:
         name = server.submit(world.job(DAEMON.replace("WAIT", FOR_EVER)))
         wait_for_line(server, name, "daemon ")
         pid, folder = daemon_in(server.logs(name))
         below = list(descendants(server.process.pid))
-        expect(folder.exists() and pid in below, f"{pid} is not among {below}")
+        assert folder.exists() and pid in below, f"{pid} is not among {below}"
         server.kill()
         expect_soon(lambda: all(map(is_gone, below)), f"of {below} some are left")
         expect_soon(lambda: not folder.exists(), f"{folder} is left")
 
 
-@test
-def nothing_of_a_run_outlives_it_when_it_is_killed(world):
+def test_nothing_of_a_run_outlives_it_when_it_is_killed(world):
     folder = pathlib.Path(tempfile.mkdtemp(dir=world.folder))
     (folder / "script.py").write_text(textwrap.dedent(DAEMON.replace("WAIT", FOR_EVER)))
     (folder / "tmp").mkdir()
@@ -314,7 +301,7 @@ def nothing_of_a_run_outlives_it_when_it_is_killed(world):
         expect_soon(lambda: "daemon " in (folder / "out").read_text(), "the daemon did not start")
         pid, run_folder = daemon_in((folder / "out").read_text())
         below = list(descendants(run.pid))
-        expect(pid in below and list((folder / "tmp").iterdir()), f"{pid} is not among {below}")
+        assert pid in below and list((folder / "tmp").iterdir()), f"{pid} is not among {below}"
     finally:
         run.kill()
         run.wait()
@@ -323,8 +310,7 @@ def nothing_of_a_run_outlives_it_when_it_is_killed(world):
     expect_soon(lambda: not list((folder / "tmp").iterdir()), f"{list((folder / 'tmp').iterdir())} is left")
 
 
-@test
-def a_rank_inherits_its_standard_streams_only(world):
+def test_a_rank_inherits_its_standard_streams_only(world):
     job = world.run("""
         import os
         def opened():
@@ -343,13 +329,12 @@ def a_rank_inherits_its_standard_streams_only(world):
     """)
     expect_complete(job)
     log = world.server.logs(job["metadata"]["name"])
-    expect("at first [0, 1, 2]" in log, log)
+    assert "at first [0, 1, 2]" in log
     # Its connection to the agent, which shim/README.md tells of.
-    expect("with a GPU 1 " in log and "socket:" in log.split("with a GPU")[1], log)
+    assert "with a GPU 1 " in log and "socket:" in log.split("with a GPU")[1], log
 
 
-@test
-def a_log_holds_what_was_printed_before_the_job_was_stopped_and_nothing_of_its_end(world):
+def test_a_log_holds_what_was_printed_before_the_job_was_stopped_and_nothing_of_its_end(world):
     # The sixth line stands in the pipe when the sixth iteration ends the job; ranks that wait are then let go.
     script = """
         import torch
@@ -364,5 +349,5 @@ def a_log_holds_what_was_printed_before_the_job_was_stopped_and_nothing_of_its_e
     for _ in range(5):
         job = world.run(script, boundary="{nvtx: step}")
         log = world.server.logs(job["metadata"]["name"])
-        expect(log.count("printed") >= 6, f"lines are missing: {log}")
-        expect("Traceback" not in log and "CUDA error" not in log, f"the end is told: {log[-2000:]}")
+        assert log.count("printed") >= 6, f"lines are missing: {log}"
+        assert "Traceback" not in log and "CUDA error" not in log, f"the end is told: {log[-2000:]}"

@@ -1,11 +1,10 @@
-"""Measuring on a GPU, where the GPU is emulated too: the worker runs in a job of its own, with our own libcuda. Run
-by behaviour.py."""
+"""Measuring on a GPU, where the GPU is emulated too: the worker runs in a job of its own, with our own libcuda."""
 
 import json
 import subprocess
 
+from jobs import expect_complete
 from server import Server
-from trial import expect, expect_complete, test
 
 # A training step: GEMMs with and without a bias, convolutions, attention by cuDNN, copies (of pageable memory, by
 # rows), element-wise over strided tensors, reductions, concatenation, lists of tensors.
@@ -68,25 +67,23 @@ def predicted(world, arguments):
         return job["status"]["prediction"], (server.data / "up.log").read_text()
 
 
-@test
-def a_job_measured_on_a_gpu_is_predicted_the_same_from_its_profile(world):
+def test_a_job_measured_on_a_gpu_is_predicted_the_same_from_its_profile(world):
     profile = world.folder / "measured.sqlite"
     measured, log = predicted(world, ["--profile", profile, "--own-gpu", "0", "--own-gpu-worker", worker_of(world)])
-    expect("gpu_owned" in log, log)
-    expect(measured["coverage"]["measured"] > 0.99, f"{measured['coverage']}\n{log}")
+    assert "gpu_owned" in log
+    assert measured["coverage"]["measured"] > 0.99, f"{measured['coverage']}\n{log}"
     again, log = predicted(world, ["--profile", profile])
-    expect("gpu_owned" not in log, log)
+    assert "gpu_owned" not in log
     for key in ("iterationSeconds", "breakdown", "coverage"):
-        expect(again[key] == measured[key], f"{key}: {json.dumps(measured[key])} or {json.dumps(again[key])}")
+        assert again[key] == measured[key], f"{key}: {json.dumps(measured[key])} or {json.dumps(again[key])}"
     # The GPU is emulated: work lasts what the models say, but for the events' resolution.
     modelled, _ = predicted(world, [])
-    expect(modelled["coverage"]["measured"] == 0, f"{modelled['coverage']}")
+    assert modelled["coverage"]["measured"] == 0, f"{modelled['coverage']}"
     one, other = (p["iterationSeconds"]["mean"] for p in (measured, modelled))
-    expect(abs(one / other - 1) < 0.001, f"measured {one}, modelled {other}")
+    assert abs(one / other - 1) < 0.001, f"measured {one}, modelled {other}"
 
 
-@test
-def profile_run_needs_a_gpu_and_says_so(world):
+def test_profile_run_needs_a_gpu_and_says_so(world):
     profile = world.folder / "none.sqlite"
     done = subprocess.run(
         [
@@ -104,5 +101,5 @@ def profile_run_needs_a_gpu_and_says_so(world):
         text=True,
         timeout=120,
     )
-    expect(done.returncode == 1, f"{done}")
-    expect("no CUDA driver: libnowhere.so.1" in done.stderr and "no GPU to measure on" in done.stderr, done.stderr)
+    assert done.returncode == 1, f"{done}"
+    assert "no CUDA driver: libnowhere.so.1" in done.stderr and "no GPU to measure on" in done.stderr

@@ -1,6 +1,6 @@
-"""What lies in a program's memory, where it can be computed by hand. Run by behaviour.py."""
+"""What lies in a program's memory, where it can be computed by hand."""
 
-from trial import expect, expect_complete, test
+from jobs import expect_complete
 
 MIB = 1 << 20
 
@@ -38,19 +38,18 @@ def near(measured, wanted):
     return wanted <= measured < wanted + 16 * 1024
 
 
-@test
-def activations_are_what_can_be_computed_by_hand(world):
+def test_activations_are_what_can_be_computed_by_hand(world):
     memory = parts_of(world)
     parts = memory["allocations"]
-    expect(near(parts["activations"], (64 + 64 + 16) * MIB), f"{parts}")
-    expect(near(parts["parameters"], 4 * NUMBERS) and near(parts["gradients"], 4 * NUMBERS), f"{parts}")
-    expect(near(parts["optimizerState"], 8 * NUMBERS), f"{parts}")
-    expect(sum(parts.values()) == memory["byCategory"]["allocations"], f"{memory}")
+    assert near(parts["activations"], (64 + 64 + 16) * MIB), f"{parts}"
+    assert near(parts["parameters"], 4 * NUMBERS) and near(parts["gradients"], 4 * NUMBERS), f"{parts}"
+    assert near(parts["optimizerState"], 8 * NUMBERS), f"{parts}"
+    assert sum(parts.values()) == memory["byCategory"]["allocations"], f"{memory}"
     # Where PyTorch runs the backward pass does not matter.
-    expect(parts_of(world, ONE_THREAD)["allocations"] == parts, "one thread")
+    assert parts_of(world, ONE_THREAD)["allocations"] == parts, "one thread"
     # Of the second layer's result 2 x 16 MiB are kept in one piece, by `cat`.
     twice = parts_of(world, call=TWICE)["allocations"]
-    expect(near(twice["activations"], (2 * (64 + 64) + 32) * MIB), f"{twice}")
+    assert near(twice["activations"], (2 * (64 + 64) + 32) * MIB), f"{twice}"
     # A checkpoint keeps its input, which is the program's, and the result: the rest is computed again.
     again = parts_of(world, call="checkpoint(model, x, use_reentrant=False)")["allocations"]
-    expect(near(again["activations"], 16 * MIB), f"{again}")
+    assert near(again["activations"], 16 * MIB), f"{again}"

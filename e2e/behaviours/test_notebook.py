@@ -1,10 +1,8 @@
-"""The Python package says what the command says. Run by behaviour.py."""
+"""The Python package says what the command says."""
 
 import os
 import pathlib
 import sys
-
-from trial import expect, test
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 import eidolon
@@ -24,13 +22,12 @@ def refused(message, *arguments, **options):
     try:
         eidolon.predict(*arguments, **options)
     except eidolon.PredictionError as error:
-        expect(message in str(error), f"the error does not say '{message}': {error}")
+        assert message in str(error), f"the error does not say '{message}': {error}"
         return error.report
     raise AssertionError(f"{arguments} were not refused")
 
 
-@test
-def the_python_package_predicts_sweeps_and_compares(world):
+def test_the_python_package_predicts_sweeps_and_compares(world):
     folder = world.folder / "notebook"
     folder.mkdir()
     (folder / "train.py").write_text(STEP)
@@ -43,32 +40,31 @@ def the_python_package_predicts_sweeps_and_compares(world):
         "a100": {"servers": 1, "server": {"gpu": "A100-SXM4-80GB", "gpusPerServer": 1}},
     }
     sweep = eidolon.sweep(command, clusters, **fixed)
-    expect(sweep.fastest == "h100" and len(sweep) == 2, f"the sweep: {sweep}")
-    expect("<table" in sweep._repr_html_() and "a100" in sweep._repr_html_(), "the sweep has no table")
+    assert sweep.fastest == "h100" and len(sweep) == 2, f"the sweep: {sweep}"
+    assert "<table" in sweep._repr_html_() and "a100" in sweep._repr_html_(), "the sweep has no table"
 
     report = eidolon.predict(command, gpu="H100-SXM5-80GB", tokens=1000, **fixed)
     band = report.iteration_seconds
-    expect(report.ok and 0 < band.low < band.mean < band.high, f"the report: {report}")
-    expect(band == sweep["h100"].iteration_seconds, "a flag and a document predict differently")
-    expect(abs(report.tokens_per_second * band.mean - 1000) < 1, f"tokens: {report.tokens_per_second}")
-    expect(abs(sum(report.breakdown.values()) - 1) < 1e-6 and report.fits, f"the report: {report}")
-    expect("<table" in report._repr_html_() and "Complete" in str(report), f"the report: {report}")
+    assert report.ok and 0 < band.low < band.mean < band.high, f"the report: {report}"
+    assert band == sweep["h100"].iteration_seconds, "a flag and a document predict differently"
+    assert abs(report.tokens_per_second * band.mean - 1000) < 1, f"tokens: {report.tokens_per_second}"
+    assert abs(sum(report.breakdown.values()) - 1) < 1e-6 and report.fits, f"the report: {report}"
+    assert "<table" in report._repr_html_() and "Complete" in str(report), f"the report: {report}"
 
     comparison = eidolon.compare(sweep["a100"], report)
-    expect(comparison.speedup > 1 and "speed-up" in comparison._repr_html_(), f"the comparison: {comparison}")
+    assert comparison.speedup > 1 and "speed-up" in comparison._repr_html_(), f"the comparison: {comparison}"
 
 
-@test
-def the_python_package_tells_errors_in_the_commands_words(world):
+def test_the_python_package_tells_errors_in_the_commands_words(world):
     os.environ["EIDOLON_PROGRAM"] = str(world.build / "bin/eidolon")
     python = f"{world.python}/bin/python"
-    expect(refused("no GPU model 'H100-SXM-80GB'", [python, "-c", ""], gpu="H100-SXM-80GB") is None, "a report")
-    expect(refused("--mesure", [python, "-c", ""], mesure=3) is None, "a report")
+    assert refused("no GPU model 'H100-SXM-80GB'", [python, "-c", ""], gpu="H100-SXM-80GB") is None, "a report"
+    assert refused("--mesure", [python, "-c", ""], mesure=3) is None, "a report"
     report = refused("CommandFailed", [python, "-c", "raise ValueError('too few')"], cwd=world.folder)
-    expect(report.phase == "Failed" and "too few" in report.message, f"the report: {report}")
+    assert report.phase == "Failed" and "too few" in report.message, f"the report: {report}"
     try:
         eidolon.predict("python train.py")
     except TypeError as error:
-        expect("list of words" in str(error), str(error))
+        assert "list of words" in str(error), str(error)
     else:
         raise AssertionError("a text was taken for a command")

@@ -1,4 +1,4 @@
-"""Reports that do not arrive: a full disk, a closed standard output, a pipe without a reader. Run by behaviour.py."""
+"""Reports that do not arrive: a full disk, a closed standard output, a pipe without a reader."""
 
 import os
 import shutil
@@ -6,8 +6,6 @@ import signal
 import sqlite3
 import subprocess
 import tempfile
-
-from trial import expect, test
 
 # One of each kind of output: what the parser prints, what is computed here, and what a server answers.
 PRINTING = (
@@ -39,23 +37,21 @@ def printing(world, output, words, name, **more):
     return subprocess.run(command, stdout=output, stderr=subprocess.PIPE, text=True, timeout=120, **more)
 
 
-@test
-def a_report_that_does_not_arrive_is_a_failure(world):
+def test_a_report_that_does_not_arrive_is_a_failure(world):
     job = world.run("import torch; print('a line'); torch.zeros(1, device='cuda')")
     name = job["metadata"]["name"]
     for words in PRINTING:
         with open("/dev/full", "w") as full:
             done = printing(world, full, words, name)
-        expect(done.returncode == 1, f"{words} >/dev/full ends with {done.returncode}: {done.stderr}")
-        expect("No space left on device" in done.stderr, f"{words} >/dev/full says: {done.stderr}")
-        expect("/dev/full" in done.stderr, f"{words} does not name what is full: {done.stderr}")
+        assert done.returncode == 1, f"{words} >/dev/full ends with {done.returncode}: {done.stderr}"
+        assert "No space left on device" in done.stderr, f"{words} >/dev/full says: {done.stderr}"
+        assert "/dev/full" in done.stderr, f"{words} does not name what is full: {done.stderr}"
         done = printing(world, None, words, name, preexec_fn=lambda: os.close(1))
-        expect(done.returncode == 1, f"{words} >&- ends with {done.returncode}: {done.stderr}")
-        expect("standard output" in done.stderr, f"{words} >&- says: {done.stderr}")
+        assert done.returncode == 1, f"{words} >&- ends with {done.returncode}: {done.stderr}"
+        assert "standard output" in done.stderr, f"{words} >&- says: {done.stderr}"
 
 
-@test
-def a_pipe_without_a_reader_ends_the_command_quietly(world):
+def test_a_pipe_without_a_reader_ends_the_command_quietly(world):
     for disposition in (signal.SIG_DFL, signal.SIG_IGN):
         read, write = os.pipe()
         os.close(read)
@@ -67,12 +63,11 @@ def a_pipe_without_a_reader_ends_the_command_quietly(world):
             preexec_fn=lambda how=disposition: signal.signal(signal.SIGPIPE, how),
         )
         os.close(write)
-        expect(done.returncode in (141, -signal.SIGPIPE), f"ends with {done.returncode}: {done.stderr}")
-        expect(done.stderr == "", f"says: {done.stderr}")
+        assert done.returncode in (141, -signal.SIGPIPE), f"ends with {done.returncode}: {done.stderr}"
+        assert done.stderr == "", f"says: {done.stderr}"
 
 
-@test
-def files_that_a_full_disk_cuts_short_are_failures(world):
+def test_files_that_a_full_disk_cuts_short_are_failures(world):
     job = world.run("import torch; torch.zeros(1, device='cuda')")
     name = job["metadata"]["name"]
     for words in (
@@ -80,13 +75,12 @@ def files_that_a_full_disk_cuts_short_are_failures(world):
         ["net", "topology", "dgx-h100", "--svg", "/dev/full"],
     ):
         done = printing(world, subprocess.DEVNULL, words, name)
-        expect(done.returncode == 1, f"{words} ends with {done.returncode}: {done.stderr}")
-        expect("/dev/full': No space left on device" in done.stderr, f"{words} says: {done.stderr}")
-    expect(os.path.exists("/dev/full"), "the device was removed")
+        assert done.returncode == 1, f"{words} ends with {done.returncode}: {done.stderr}"
+        assert "/dev/full': No space left on device" in done.stderr, f"{words} says: {done.stderr}"
+    assert os.path.exists("/dev/full"), "the device was removed"
 
 
-@test
-def a_run_whose_result_does_not_arrive_is_a_failure(world):
+def test_a_run_whose_result_does_not_arrive_is_a_failure(world):
     script = world.folder / "one_step.py"
     script.write_text("import torch\nfor _ in range(9): torch.zeros(8, 8, device='cuda').add_(1)\n")
     with open("/dev/full", "w") as full:
@@ -97,16 +91,15 @@ def a_run_whose_result_does_not_arrive_is_a_failure(world):
             text=True,
             timeout=300,
         )
-    expect(done.returncode == 1, f"ends with {done.returncode}: {done.stderr}")
-    expect("cannot write to standard output (/dev/full): No space left on device" in done.stderr, done.stderr)
+    assert done.returncode == 1, f"ends with {done.returncode}: {done.stderr}"
+    assert "cannot write to standard output (/dev/full): No space left on device" in done.stderr
 
 
-@test
-def a_damaged_store_is_found_and_repaired(world):
+def test_a_damaged_store_is_found_and_repaired(world):
     job = world.run("import torch; torch.zeros(1, device='cuda')")
     name, uid = job["metadata"]["name"], job["metadata"]["uid"]
     copy = tempfile.mkdtemp(dir=world.folder)
-    expect(printing(world, None, ["doctor", "--store"], "").returncode == 1, "a live server's folder was taken")
+    assert printing(world, None, ["doctor", "--store"], "").returncode == 1, "a live server's folder was taken"
     # The server holds its file for itself, so a copy of the folder is what can be damaged here.
     for entry in ("jobs.db", "jobs.db-wal"):
         shutil.copy(os.path.join(world.server.data, entry), copy)
@@ -120,6 +113,6 @@ def a_damaged_store_is_found_and_repaired(world):
         )
 
     found, repaired, after = doctor(), doctor("--repair"), doctor()
-    expect(found.returncode == 1 and f"job {uid} (default/{name})" in found.stdout, found.stdout + found.stderr)
-    expect(repaired.returncode == 0 and f"damaged/job-{uid}.txt" in repaired.stdout, repaired.stdout + repaired.stderr)
-    expect(after.returncode == 0, after.stdout + after.stderr)
+    assert found.returncode == 1 and f"job {uid} (default/{name})" in found.stdout, found.stdout + found.stderr
+    assert repaired.returncode == 0 and f"damaged/job-{uid}.txt" in repaired.stdout, repaired.stdout + repaired.stderr
+    assert after.returncode == 0, after.stdout + after.stderr

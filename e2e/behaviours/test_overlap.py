@@ -1,4 +1,4 @@
-"""Which collectives run beside kernels: what PyTorch's back ends ask of the stream that computes. Run by behaviour.py.
+"""Which collectives run beside kernels: what PyTorch's back ends ask of the stream that computes.
 
 The back end "nccl" of PyTorch 2.15 is the one called nccl2 unless TORCH_DIST_USE_NCCL2=0 chooses that of older versions.
 Its Work.get_future() makes the current stream wait for the collective (WorkNCCL::getFuture of PyTorch's
@@ -8,9 +8,8 @@ back ends a stream waits for the collective where it waits for the future.
 """
 
 import trace_tables
-from cuda12_behaviour import environment
-from timeline_behaviour import fetch
-from trial import expect, expect_complete, test
+from jobs import expect_complete
+from trace_tables import fetch
 
 # The gradient of a layer is a bucket.
 DATA_PARALLEL = """
@@ -72,35 +71,33 @@ def collectives(world, script, *command, boundary="auto"):
         found.append((one["bytes"], beside / (one["end"] - one["begin"])))
     prediction = job["status"]["prediction"]
     exposed = prediction["breakdown"]["exposedCommunication"]
-    print(f"     exposed {exposed:.1%}, beside kernels {[round(share, 2) for _, share in found]}: {' '.join(command)}")
+    print(f"exposed {exposed:.1%}, beside kernels {[round(share, 2) for _, share in found]}: {' '.join(command)}")
     return found, prediction
 
 
-def commands(world):
+def commands(world, cuda12):
     """How the script is started with PyTorch 2.15, with its older back end, and with PyTorch 2.9.1."""
     newer = str(world.python) + "/bin/torchrun"
-    return [newer], ["env", "TORCH_DIST_USE_NCCL2=0", newer], [str(environment() / "bin/torchrun")]
+    return [newer], ["env", "TORCH_DIST_USE_NCCL2=0", newer], [str(cuda12 / "bin/torchrun")]
 
 
-@test
-def all_reduces_of_ddp_run_beside_its_backward_pass_unless_pytorch_has_its_stream_wait_for_each(world):
-    (waiting, slower), *others = (collectives(world, DATA_PARALLEL, *command) for command in commands(world))
+def test_all_reduces_of_ddp_run_beside_its_backward_pass_unless_pytorch_has_its_stream_wait_for_each(world, cuda12):
+    (waiting, slower), *others = (collectives(world, DATA_PARALLEL, *command) for command in commands(world, cuda12))
 
-    expect([share for _, share in waiting] == [0] * 8, f"PyTorch 2.15 asks for a wait after each all-reduce: {waiting}")
+    assert [share for _, share in waiting] == [0] * 8, f"PyTorch 2.15 asks for a wait after each all-reduce: {waiting}"
     for beside, faster in others:
         # Behind the last one there is no backward pass, only copies of gradients.
-        expect(len(beside) == 8 and min(share for _, share in beside) > 0.8, f"they overlap: {beside}")
+        assert len(beside) == 8 and min(share for _, share in beside) > 0.8, f"they overlap: {beside}"
         gain = slower["iterationSeconds"]["mean"] - faster["iterationSeconds"]["mean"]
         exposed = slower["breakdown"]["exposedCommunication"] * slower["iterationSeconds"]["mean"]
-        expect(0.7 * exposed < gain < exposed, f"{gain} s less of {exposed} s of exposed communication")
+        assert 0.7 * exposed < gain < exposed, f"{gain} s less of {exposed} s of exposed communication"
 
 
-@test
-def asking_pytorch_2_15_for_the_future_of_a_collective_makes_the_current_stream_wait_for_it(world):
-    newer, *others = (dict(collectives(world, FUTURE, *c, boundary="{nvtx: step}")[0]) for c in commands(world))
+def test_asking_pytorch_2_15_for_the_future_of_a_collective_makes_the_current_stream_wait_for_it(world, cuda12):
+    newer, *others = (dict(collectives(world, FUTURE, *c, boundary="{nvtx: step}")[0]) for c in commands(world, cuda12))
 
     plain, asked = 8 << 22, 16 << 22
-    expect(newer[plain] > 0.9, f"one that nobody asked for its future runs beside the product: {newer}")
-    expect(newer[asked] == 0, f"the stream waits for one that was asked for its future: {newer}")
+    assert newer[plain] > 0.9, f"one that nobody asked for its future runs beside the product: {newer}"
+    assert newer[asked] == 0, f"the stream waits for one that was asked for its future: {newer}"
     for older in others:
-        expect(min(older[plain], older[asked]) > 0.9, f"both run beside the product: {older}")
+        assert min(older[plain], older[asked]) > 0.9, f"both run beside the product: {older}"

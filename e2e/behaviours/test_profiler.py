@@ -1,9 +1,9 @@
-"""PyTorch's own profilers in an unmodified program: what they show is the virtual timeline. Run by behaviour.py."""
+"""PyTorch's own profilers in an unmodified program: what they show is the virtual timeline."""
 
 import json
 import pickle
 
-from trial import expect, expect_complete, test
+from jobs import expect_complete
 
 PROFILED = """
     import json, os, pickle, torch, torch.distributed as dist
@@ -55,35 +55,35 @@ def events_of(trace, *categories):
 
 def expect_kernels(trace):
     kernels = events_of(trace, "kernel")
-    expect(len(kernels) > 60, f"{len(kernels)} kernels in three steps")
+    assert len(kernels) > 60, f"{len(kernels)} kernels in three steps"
     for kernel in kernels:
         arguments = kernel["args"]
         for field in ("stream", "correlation", "grid", "block", "est. achieved occupancy %", "registers per thread"):
-            expect(field in arguments, f"{kernel['name']} has no {field}: {arguments}")
-        expect(kernel["dur"] > 0, f"{kernel['name']} takes no time")
+            assert field in arguments, f"{kernel['name']} has no {field}: {arguments}"
+        assert kernel["dur"] > 0, f"{kernel['name']} takes no time"
     calls = {event["args"]["correlation"]: event for event in events_of(trace, "cuda_runtime", "cuda_driver")}
     for event in events_of(trace, *GPU):
         call = calls.get(event["args"]["correlation"])
-        expect(call is not None, f"{event['name']}: no call launched it")
-        expect(event["ts"] >= call["ts"], f"{event['name']} runs before {call['name']} is called")
+        assert call is not None, f"{event['name']}: no call launched it"
+        assert event["ts"] >= call["ts"], f"{event['name']} runs before {call['name']} is called"
     copies, memsets = events_of(trace, "gpu_memcpy"), events_of(trace, "gpu_memset")
-    expect(any("HtoD (Pinned -> Device)" in copy["name"] for copy in copies), f"{[c['name'] for c in copies]}")
-    expect(copies[0]["args"]["bytes"] > 0 and memsets is not None, "a copy has no bytes")
+    assert any("HtoD (Pinned -> Device)" in copy["name"] for copy in copies), f"{[c['name'] for c in copies]}"
+    assert copies[0]["args"]["bytes"] > 0 and memsets is not None, "a copy has no bytes"
     nccl = [kernel for kernel in kernels if kernel["name"].startswith("ncclDevKernel_AllReduce")]
-    expect(len(nccl) >= 3, "no kernel of NCCL")
+    assert len(nccl) >= 3, "no kernel of NCCL"
     for field in ("Collective name", "In msg nelems", "dtype", "Group size"):
-        expect(field in nccl[0]["args"], f"an all-reduce has no {field}: {nccl[0]['args']}")
+        assert field in nccl[0]["args"], f"an all-reduce has no {field}: {nccl[0]['args']}"
     return kernels
 
 
 def expect_host(trace):
     steps = [event for event in events_of(trace, "user_annotation") if event["name"].startswith("ProfilerStep")]
-    expect([step["name"] for step in steps] == ["ProfilerStep#3", "ProfilerStep#4", "ProfilerStep#5"], f"{steps}")
+    assert [step["name"] for step in steps] == ["ProfilerStep#3", "ProfilerStep#4", "ProfilerStep#5"], f"{steps}"
     # Host events have PyTorch's own times, which it reads from the processor's counter.
     for event in events_of(trace, "cuda_runtime"):
         inside = any(step["ts"] - 1 <= event["ts"] <= step["ts"] + step["dur"] + 1 for step in steps)
         if event["name"].startswith("cudaLaunchKernel"):
-            expect(inside, f"{event['name']} at {event['ts']} is in no step")
+            assert inside, f"{event['name']} at {event['ts']} is in no step"
     ops = {
         event["args"]["External id"]: event for event in events_of(trace, "cpu_op") if "External id" in event["args"]
     }
@@ -94,23 +94,22 @@ def expect_host(trace):
             continue
         linked += 1
         inside = op["ts"] - 1 <= launch["ts"] and launch["ts"] + launch["dur"] <= op["ts"] + op["dur"] + 1
-        expect(inside, f"{launch['name']} of {op['name']} is outside of it")
-    expect(linked > 30, f"{linked} launches name their operator")
-    expect(events_of(trace, "gpu_user_annotation"), "no annotation on the device")
-    expect(trace["distributedInfo"]["world_size"] == 2, f"{trace.get('distributedInfo')}")
-    expect(trace["deviceProperties"][0]["name"].startswith("NVIDIA H100"), f"{trace['deviceProperties']}")
+        assert inside, f"{launch['name']} of {op['name']} is outside of it"
+    assert linked > 30, f"{linked} launches name their operator"
+    assert events_of(trace, "gpu_user_annotation"), "no annotation on the device"
+    assert trace["distributedInfo"]["world_size"] == 2, f"{trace.get('distributedInfo')}"
+    assert trace["deviceProperties"][0]["name"].startswith("NVIDIA H100"), f"{trace['deviceProperties']}"
     memory = [event for event in trace["traceEvents"] if event.get("name") == "[memory]"]
-    expect(any(event["args"]["Device Type"] == 1 for event in memory), "no memory event of the device")
+    assert any(event["args"]["Device Type"] == 1 for event in memory), "no memory event of the device"
     return steps
 
 
-@test
-def the_programs_own_profiler_shows_the_virtual_timeline(world):
+def test_the_programs_own_profiler_shows_the_virtual_timeline(world):
     job = world.run(PROFILED, ranks=2, measure=100)
     expect_complete(job)
     folder = world.folder / f"job{world.count}"
     traces = [json.loads(path.read_text()) for path in sorted((folder / "traces").glob("rank*.pt.trace.json"))]
-    expect(len(traces) == 2, f"{len(traces)} traces")
+    assert len(traces) == 2, f"{len(traces)} traces"
     for trace in traces:
         expect_kernels(trace)
         expect_host(trace)
@@ -119,20 +118,20 @@ def the_programs_own_profiler_shows_the_virtual_timeline(world):
     steps = expect_host(traces[0])
     mean = sum(step["dur"] for step in steps) / len(steps) / 1e6
     predicted = prediction["iterationSeconds"]["p50"]
-    expect(abs(mean / predicted - 1) < 0.05, f"a step lasts {mean} s, an iteration {predicted} s")
+    assert abs(mean / predicted - 1) < 0.05, f"a step lasts {mean} s, an iteration {predicted} s"
     # Kernels of the report, one iteration, against those of the trace, three.
     for shown in prediction["kernels"]:
         same = [kernel["dur"] for kernel in kernels if kernel["name"] == shown["name"]]
         if same and not shown["family"].startswith("nccl"):
             shortest = shown["shortestPicoseconds"] / 1e6
-            expect(abs(min(same) - shortest) <= 0.002, f"{shown['name']}: {min(same)} us, the report {shortest} us")
+            assert abs(min(same) - shortest) <= 0.002, f"{shown['name']}: {min(same)} us, the report {shortest} us"
     table = (folder / "table.txt").read_text()
-    expect("Self CUDA" in table and "Self CUDA time total" in table, table)
+    assert "Self CUDA" in table and "Self CUDA time total" in table
     with (folder / "snapshot.pickle").open("rb") as file:
         snapshot = pickle.load(file)
-    expect(snapshot["segments"] and snapshot["device_traces"][0], "the memory snapshot is empty")
+    assert snapshot["segments"] and snapshot["device_traces"][0], "the memory snapshot is empty"
     refused = [name for name in prediction.get("refusedCalls", {}) if "cupti" in str(name)]
-    expect(not refused, f"refused: {refused}")
+    assert not refused, f"refused: {refused}"
 
 
 PROTON = """
@@ -165,8 +164,7 @@ def leaves(node, path=()):
         yield from leaves(child, (*path, name))
 
 
-@test
-def tritons_profiler_shows_the_virtual_timeline(world):
+def test_tritons_profiler_shows_the_virtual_timeline(world):
     job = world.run(PROTON, measure=100)
     expect_complete(job)
     tree = json.loads((world.folder / f"job{world.count}" / "proton.hatchet").read_text())[0]
@@ -176,12 +174,12 @@ def tritons_profiler_shows_the_virtual_timeline(world):
     expected = {("ROOT", "triton", "add"): "add", ("ROOT", "matrix", "gemm 2048x2048x2048"): "gemm 2048x2048x2048"}
     for path, name in expected.items():
         metrics = found.get(path)
-        expect(metrics is not None, f"{path} is not among {sorted(found)}")
+        assert metrics is not None, f"{path} is not among {sorted(found)}"
         shortest = reported[name]["shortestPicoseconds"] / 1000
         mean = metrics["time (ns)"] / metrics["count"]
-        expect(metrics["count"] == 4 and abs(mean / shortest - 1) < 0.02, f"{metrics}, the report: {shortest} ns")
-    expect(len(found) == 3, f"{sorted(found)}")
-    expect(not prediction.get("refusedCalls"), f"refused: {prediction.get('refusedCalls')}")
+        assert metrics["count"] == 4 and abs(mean / shortest - 1) < 0.02, f"{metrics}, the report: {shortest} ns"
+    assert len(found) == 3, f"{sorted(found)}"
+    assert not prediction.get("refusedCalls"), f"refused: {prediction.get('refusedCalls')}"
 
 
 PROTON_GRAPH = """
@@ -199,15 +197,14 @@ PROTON_GRAPH = """
 """
 
 
-@test
-def tritons_profiler_learns_the_nodes_of_a_graph_from_callbacks(world):
+def test_tritons_profiler_learns_the_nodes_of_a_graph_from_callbacks(world):
     job = world.run(PROTON_GRAPH, measure=100)
     expect_complete(job)
     tree = json.loads((world.folder / f"job{world.count}" / "proton.hatchet").read_text())[0]
     counts = {path[-1]: metrics.get("count", 0) for path, metrics in leaves(tree) if "<captured_at>" in path}
-    expect(counts.get("gemm 2048x2048x2048") == 4, f"kernels by graph node: {counts}")
-    expect(len(counts) == 2 and set(counts.values()) == {4}, f"kernels by graph node: {counts}")
-    expect("Cannot find graph" not in world.server.logs(job["metadata"]["name"]), "Proton does not know the graph")
+    assert counts.get("gemm 2048x2048x2048") == 4, f"kernels by graph node: {counts}"
+    assert len(counts) == 2 and set(counts.values()) == {4}, f"kernels by graph node: {counts}"
+    assert "Cannot find graph" not in world.server.logs(job["metadata"]["name"]), "Proton does not know the graph"
 
 
 # Asks CUPTI itself, as profilers that are compiled do. Numbers are those of cupti_activity.h.
@@ -258,43 +255,42 @@ RECORDS = """
 """
 
 
-@test
-def cuptis_records_of_memory_objects_and_markers_are_those_of_the_program(world):
+def test_cuptis_records_of_memory_objects_and_markers_are_those_of_the_program(world):
     job = world.run(RECORDS, measure=100)
     expect_complete(job)
     records = json.loads((world.folder / f"job{world.count}" / "records.json").read_text())
     of = lambda kind: [record for record in records if record["kind"] == kind]
-    expect([len(of(kind)) for kind in ("device", "context")] == [1, 1], f"{of('device')}, {of('context')}")
+    assert [len(of(kind)) for kind in ("device", "context")] == [1, 1], f"{of('device')}, {of('context')}"
     streams = of("stream")
     # The default stream and those of PyTorch's pool, of which the program asked for one.
-    expect(streams[0]["id"] == 7 and streams[0]["flag"] == 3, f"{streams[:2]}")
-    expect(
-        len(streams) > 1 and all(stream["flag"] == 2 and stream["correlation"] for stream in streams[1:]), f"{streams}"
+    assert streams[0]["id"] == 7 and streams[0]["flag"] == 3, f"{streams[:2]}"
+    assert len(streams) > 1 and all(stream["flag"] == 2 and stream["correlation"] for stream in streams[1:]), (
+        f"{streams}"
     )
 
     marks = of("marker")
     steps = [mark for mark in marks if (mark["name"] or "").startswith("step")]
-    expect([mark["name"] for mark in steps] == [f"step {step}" for step in range(4)], f"{marks}")
+    assert [mark["name"] for mark in steps] == [f"step {step}" for step in range(4)], f"{marks}"
     ends = {mark["id"]: mark["at"] for mark in marks if mark["flags"] == 4}
-    expect(all(mark["at"] < ends[mark["id"]] for mark in steps), f"{marks}")
-    expect(sum(mark["name"] == "here" and mark["flags"] == 1 for mark in marks) == 4, f"{marks}")
+    assert all(mark["at"] < ends[mark["id"]] for mark in steps), f"{marks}"
+    assert sum(mark["name"] == "here" and mark["flags"] == 1 for mark in marks) == 4, f"{marks}"
 
     memory = of("memory")
-    expect(any(record["place"] == 2 for record in memory), "no pinned memory")
+    assert any(record["place"] == 2 for record in memory), "no pinned memory"
     live, most, times = {}, 0, []
     for record in (record for record in memory if record["place"] == 3):
         times.append(record["at"])
-        expect(record["correlation"] > 0, f"{record} belongs to no call")
+        assert record["correlation"] > 0, f"{record} belongs to no call"
         if record["operation"] == 1:
             live[record["address"]] = record["bytes"]
         else:
-            expect(live.pop(record["address"]) == record["bytes"], f"{record} was not allocated")
+            assert live.pop(record["address"]) == record["bytes"], f"{record} was not allocated"
         most = max(most, sum(live.values()))
     reported = job["status"]["prediction"]["memory"]["byCategory"]["allocations"]
-    expect(times == sorted(times) and len(times) >= 8, f"{times}")
-    expect(most == reported, f"records reach {most} bytes, the report says {reported}")
+    assert times == sorted(times) and len(times) >= 8, f"{times}"
+    assert most == reported, f"records reach {most} bytes, the report says {reported}"
     # Each step allocates between its marks, in virtual time.
     large = [record["at"] for record in memory if record["operation"] == 1 and record["bytes"] == 1 << 28]
     for mark, at in zip(steps, large):
-        expect(mark["at"] <= at <= ends[mark["id"]], f"{large} are not in {steps}")
-    print(f"     {len(records)} records, {most} bytes at most")
+        assert mark["at"] <= at <= ends[mark["id"]], f"{large} are not in {steps}"
+    print(f"{len(records)} records, {most} bytes at most")

@@ -1,5 +1,5 @@
 """Programs that never touch a GPU do inside a job what they do outside: the same output, the same end. And what
-`eidolon run` shows on a terminal. Run by behaviour.py."""
+`eidolon run` shows on a terminal."""
 
 import json
 import os
@@ -11,8 +11,6 @@ import subprocess
 import tempfile
 import textwrap
 import time
-
-from trial import expect, test
 
 # Each is a program of its own, run by the same driver outside and inside a job.
 PYTHON_CASES = {
@@ -181,8 +179,7 @@ def readable(result):
     return [result[0], *(bytes.fromhex(part).decode(errors="replace")[-600:] for part in result[1:])]
 
 
-@test
-def programs_without_a_gpu_behave_as_outside(world):
+def test_programs_without_a_gpu_behave_as_outside(world):
     folder = pathlib.Path(tempfile.mkdtemp(dir=world.folder))
     python = f"{world.python}/bin/python"
     cases = dict(SHELL_CASES, **{"static binary": static_program(folder)})
@@ -202,17 +199,16 @@ def programs_without_a_gpu_behave_as_outside(world):
     outside, inside = (json.loads((folder / name).read_text()) for name in ("outside", "inside"))
     different = []
     for name, expected in outside.items():
-        expect(expected != ["does not end"], f"{name} does not even end outside")
+        assert expected != ["does not end"], f"{name} does not even end outside"
         if inside[name] != expected:
             different.append(f"{name}: {readable(inside[name])} instead of {readable(expected)}")
-    expect(not different, "\n".join(different))
+    assert not different, "\n".join(different)
     statuses = sorted({result[0] for result in outside.values()})
-    print(f"     {len(outside)} programs, exit statuses {statuses}")
-    expect({-15, -11, -9, -6, -2, 0, 255} <= set(statuses), statuses)
+    print(f"{len(outside)} programs, exit statuses {statuses}")
+    assert {-15, -11, -9, -6, -2, 0, 255} <= set(statuses), statuses
 
 
-@test
-def output_and_exit_status_reach_who_runs_it(world):
+def test_output_and_exit_status_reach_who_runs_it(world):
     program = "import sys; print('to stdout'); print('to stderr', file=sys.stderr); sys.exit(7)"
     run = subprocess.run(
         [world.build / "bin" / "eidolon", "run", "--", f"{world.python}/bin/python", "-c", program],
@@ -220,10 +216,10 @@ def output_and_exit_status_reach_who_runs_it(world):
         text=True,
         timeout=60,
     )
-    expect(run.returncode == 1, f"status {run.returncode}: {run.stdout}{run.stderr}")
+    assert run.returncode == 1, f"status {run.returncode}: {run.stdout}{run.stderr}"
     for line in ("to stdout", "to stderr"):
-        expect(line in run.stdout.splitlines(), run.stdout)
-    expect("CommandFailed" in run.stdout and "exit status 7" in run.stdout, run.stdout)
+        assert line in run.stdout.splitlines(), run.stdout
+    assert "CommandFailed" in run.stdout and "exit status 7" in run.stdout
 
 
 def on_a_terminal(command, environment, seconds=120):
@@ -266,21 +262,20 @@ for step in range(40):
 
 
 def expect_progress(status, screen):
-    expect(status == 0, f"status {status}: {screen}")
+    assert status == 0, f"status {status}: {screen}"
     lines = re.findall(r"\r\x1b\[K([^\r\n\x1b]+)", screen)
     progress = [line for line in lines if "iteration" in line]
-    expect(progress, f"no progress line in {screen!r}")
+    assert progress, f"no progress line in {screen!r}"
     left = [line for line in progress if re.search(r"\d+ (s|min|h)\b.* left", line)]
-    expect(left, f"no progress line tells the remaining time: {progress}")
-    print(f"     {left[-1].strip()}")
-    expect(screen.count("\r\x1b[K") >= 4, "the progress line does not change")
+    assert left, f"no progress line tells the remaining time: {progress}"
+    print(f"{left[-1].strip()}")
+    assert screen.count("\r\x1b[K") >= 4, "the progress line does not change"
     # What the program says stands on lines of its own, and the report comes last.
-    expect(re.search(r"\x1b\[Kstep 3\r\n", screen), f"the program's lines mix with progress: {screen[:3000]!r}")
-    expect(re.search(r"Complete.*peak memory", screen, re.DOTALL), screen[-2000:])
+    assert re.search(r"\x1b\[Kstep 3\r\n", screen), f"the program's lines mix with progress: {screen[:3000]!r}"
+    assert re.search(r"Complete.*peak memory", screen, re.DOTALL), screen[-2000:]
 
 
-@test
-def run_and_submit_show_progress_on_a_terminal(world):
+def test_run_and_submit_show_progress_on_a_terminal(world):
     eidolon = str(world.build / "bin" / "eidolon")
     environment = dict(os.environ, PATH=f"{world.python}/bin:{os.environ['PATH']}", TERM="xterm")
     expect_progress(
@@ -303,4 +298,4 @@ def run_and_submit_show_progress_on_a_terminal(world):
         env=environment,
         timeout=120,
     )
-    expect("\x1b" not in plain.stdout + plain.stderr, "a progress line where there is no terminal")
+    assert "\x1b" not in plain.stdout + plain.stderr, "a progress line where there is no terminal"

@@ -1,9 +1,9 @@
-"""Programs that start their ranks themselves, without torchrun and its variables. Run by behaviour.py."""
+"""Programs that start their ranks themselves, without torchrun and its variables."""
 
 import json
 
+from jobs import expect_complete, expect_failed
 from server import verdict
-from trial import expect, expect_complete, expect_failed, test
 
 # What tutorials show: torch.multiprocessing.spawn tells each process its rank as an argument, and every process sees
 # all GPUs of its server. The same program takes its rank from the environment when torchrun starts it.
@@ -55,11 +55,10 @@ def story(world, job):
     }
 
 
-@test
-def ranks_that_a_program_spawns_are_predicted_as_torchruns(world):
+def test_ranks_that_a_program_spawns_are_predicted_as_torchruns(world):
     expected = story(world, world.run(SPAWNING, ranks=2, measure=5))
-    expect(expected["places"] == [("rank", "0", "device", "0"), ("rank", "1", "device", "1")], expected["places"])
-    expect([entry["rank"] for entry in expected["memory"]] == [0, 1], expected["memory"])
+    assert expected["places"] == [("rank", "0", "device", "0"), ("rank", "1", "device", "1")]
+    assert [entry["rank"] for entry in expected["memory"]] == [0, 1], expected["memory"]
     # GPUs may be hidden from each other; in some clusters all processes inherit the rank of the first.
     for command in (
         ["python", "script.py", "2"],
@@ -69,14 +68,13 @@ def ranks_that_a_program_spawns_are_predicted_as_torchruns(world):
         job = world.run(SPAWNING, ranks=2, measure=5, command=command)
         found = story(world, job)
         for key, value in expected.items():
-            expect(
-                found[key] == value, f"{command}: {key} is {json.dumps(found[key])}, torchrun's is {json.dumps(value)}"
+            assert found[key] == value, (
+                f"{command}: {key} is {json.dumps(found[key])}, torchrun's is {json.dumps(value)}"
             )
-        expect("clampedRecords" not in job["status"]["prediction"], "records were clamped")
+        assert "clampedRecords" not in job["status"]["prediction"], "records were clamped"
 
 
-@test
-def a_killed_rank_that_a_program_spawned_is_named(world):
+def test_a_killed_rank_that_a_program_spawned_is_named(world):
     job = world.run(SPAWNING, ranks=2, measure=100, command=["python", "script.py", "2", "die"])
     # Only the launcher knows how its rank ended. It ends the other one and says so; whether it also collects that one
     # before it ends itself, or leaves it to the agent, is a race.
@@ -84,8 +82,7 @@ def a_killed_rank_that_a_program_spawned_is_named(world):
     expect_failed(job, "CommandFailed" if collected else "RankLost", "process 1" if collected else "rank 1", "SIGKILL")
 
 
-@test
-def workers_that_never_meet_are_the_ranks_of_their_gpus(world):
+def test_workers_that_never_meet_are_the_ranks_of_their_gpus(world):
     job = world.run(
         """
         import torch, torch.multiprocessing as mp
@@ -106,12 +103,11 @@ def workers_that_never_meet_are_the_ranks_of_their_gpus(world):
         measure=4,
     )
     found = story(world, job)
-    expect(found["places"] == [("rank", "0", "device", "0"), ("rank", "1", "device", "1")], found["places"])
-    expect([entry["rank"] for entry in found["memory"]] == [0, 1], found["memory"])
+    assert found["places"] == [("rank", "0", "device", "0"), ("rank", "1", "device", "1")]
+    assert [entry["rank"] for entry in found["memory"]] == [0, 1], found["memory"]
 
 
-@test
-def one_process_may_drive_all_gpus_of_its_server(world):
+def test_one_process_may_drive_all_gpus_of_its_server(world):
     job = world.run(
         """
         import torch
@@ -127,6 +123,6 @@ def one_process_may_drive_all_gpus_of_its_server(world):
         measure=4,
     )
     found = story(world, job)
-    expect(found["places"] == [("rank", "0", "device", "0"), ("rank", "0", "device", "1")], found["places"])
-    expect([(entry["rank"], entry["device"]) for entry in found["memory"]] == [(0, 0), (0, 1)], found["memory"])
-    expect(len(found["iterations"]) == 4 and found["breakdown"]["exposedCommunication"] > 0, f"{found}")
+    assert found["places"] == [("rank", "0", "device", "0"), ("rank", "0", "device", "1")]
+    assert [(entry["rank"], entry["device"]) for entry in found["memory"]] == [(0, 0), (0, 1)], found["memory"]
+    assert len(found["iterations"]) == 4 and found["breakdown"]["exposedCommunication"] > 0, f"{found}"

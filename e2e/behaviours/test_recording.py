@@ -1,11 +1,12 @@
-"""A replay of a recording says what the run said, and what another cluster would do. Run by behaviour.py."""
+"""A replay of a recording says what the run said, and what another cluster would do."""
 
 import json
 import re
 import subprocess
 import time
 
-from trial import expect, expect_complete, expect_failed, prediction_of, test
+from jobs import expect_complete, expect_failed
+from recordings import PIPELINE, SHARDED, expect_equal, record, replay
 
 # Data parallel, with a split communicator, a second stream, events, and waits in the middle of a step.
 STEP = """
@@ -32,52 +33,6 @@ STEP = """
     dist.destroy_process_group()
 """
 
-# FSDP2 over a small stack.
-SHARDED = """
-    import os, torch, torch.nn as nn, torch.distributed as dist
-    from torch.distributed.fsdp import fully_shard
-    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    dist.init_process_group("nccl")
-    model = nn.Sequential(*[nn.Linear(1024, 1024) for _ in range(4)]).cuda()
-    for layer in model:
-        fully_shard(layer)
-    fully_shard(model)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-    for step in range(9):
-        model(torch.randn(64, 1024, device="cuda")).square().mean().backward()
-        optimizer.step()
-        optimizer.zero_grad()
-        torch.cuda.synchronize()
-    dist.destroy_process_group()
-"""
-
-# Two stages that send activations and gradients to each other.
-PIPELINE = """
-    import os, torch, torch.nn as nn, torch.distributed as dist
-    rank = int(os.environ["RANK"])
-    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    dist.init_process_group("nccl")
-    stage = nn.Sequential(nn.Linear(4096, 4096), nn.GELU(), nn.Linear(4096, 4096)).cuda()
-    optimizer = torch.optim.SGD(stage.parameters(), lr=1e-3)
-    for step in range(9):
-        for part in range(3):
-            if rank == 0:
-                out = stage(torch.randn(1024, 4096, device="cuda"))
-                dist.send(out.detach(), 1)
-                gradient = torch.empty_like(out)
-                dist.recv(gradient, 1)
-                out.backward(gradient)
-            else:
-                x = torch.empty(1024, 4096, device="cuda")
-                dist.recv(x, 0)
-                x.requires_grad_()
-                stage(x).square().mean().backward()
-                dist.send(x.grad, 0)
-        optimizer.step()
-        optimizer.zero_grad()
-    dist.destroy_process_group()
-"""
-
 # Arithmetic in one kernel, memory in the other.
 TWO_BOUNDS = """
     import torch
@@ -90,40 +45,6 @@ TWO_BOUNDS = """
 """
 
 
-def record(world, script, **arguments):
-    """A job, its document, and its recording."""
-    document = world.job(script, measure=3, **arguments).replace("eventLog: true", "eventLog: true, recording: true")
-    job = world.server.run(document, seconds=300)
-    expect_complete(job)
-    name = job["metadata"]["name"]
-    file = world.folder / f"{name}.eidrec"
-    command = [world.build / "bin/eidolon", "--data-dir", world.server.data, "recording", name, "-o", file]
-    done = subprocess.run(command, capture_output=True, text=True)
-    expect(done.returncode == 0 and "eidolon replay" in done.stderr, f"eidolon recording: {done.stderr}")
-    return job, document, file
-
-
-def replay(world, document, file, change=lambda text: text, options=""):
-    world.count += 1
-    text = re.sub(r"metadata: \{name: \w+\}", f"metadata: {{name: job{world.count}}}", document)
-    text = text.replace(", recording: true", "") + f'  replay: {{recording: "{file}"{options}}}\n'
-    return world.server.run(change(text), seconds=120)
-
-
-def expect_equal(world, run, again):
-    expect_complete(again)
-    logs, repeated = world.event_logs(run), world.event_logs(again)
-    expect(any(logs.values()), "the run has no event log")
-    for name, log in logs.items():
-        pairs = zip(log.splitlines(), repeated.get(name, b"").splitlines())
-        different = next((pair for pair in pairs if pair[0] != pair[1]), None)
-        expect(different is None and repeated.get(name) == log, f"{name} differs first at {different}")
-    one, other = prediction_of(run), prediction_of(again)
-    for key in one:
-        expect(one[key] == other.get(key), f"{key}: {one[key]} in the run, {other.get(key)} in the replay")
-    expect(one.keys() == other.keys(), f"{one.keys() ^ other.keys()} in one only")
-
-
 def mean(job):
     return job["status"]["prediction"]["iterationSeconds"]["mean"]
 
@@ -132,13 +53,12 @@ def wall(job):
     return job["status"]["simulation"]["wallSeconds"]
 
 
-@test
-def a_replay_equals_its_run_to_the_picosecond_and_answers_for_other_clusters(world):
+def test_a_replay_equals_its_run_to_the_picosecond_and_answers_for_other_clusters(world):
     run, document, file = record(world, STEP, ranks=2)
     again = replay(world, document, file)
     expect_equal(world, run, again)
-    print(f"     run {wall(run):.1f} s, replay {wall(again):.2f} s, {file.stat().st_size} bytes")
-    expect(wall(run) > 5 * wall(again), f"the replay took {wall(again)} s, the run {wall(run)} s")
+    print(f"run {wall(run):.1f} s, replay {wall(again):.2f} s, {file.stat().st_size} bytes")
+    assert wall(run) > 5 * wall(again), f"the replay took {wall(again)} s, the run {wall(run)} s"
 
     # A GPU with more of everything is faster, a host without work too, a slow host slower.
     with_b200 = lambda text: text.replace("gpusPerServer: 2", "gpusPerServer: 2, gpu: B200-SXM-180GB")
@@ -149,9 +69,9 @@ def a_replay_equals_its_run_to_the_picosecond_and_answers_for_other_clusters(wor
     slow = replay(world, document, file, options=", hostFactor: 3")
     for job in (faster, idle, slow, clocked):
         expect_complete(job)
-    expect(mean(idle) < mean(run) < mean(slow), f"host: {mean(idle)}, {mean(run)}, {mean(slow)}")
-    expect(mean(faster) < mean(run), f"B200 {mean(faster)}, H100 {mean(run)}")
-    expect(mean(idle) <= mean(clocked) <= 2 * mean(idle), f"half the clock {mean(clocked)}, the whole {mean(idle)}")
+    assert mean(idle) < mean(run) < mean(slow), f"host: {mean(idle)}, {mean(run)}, {mean(slow)}"
+    assert mean(faster) < mean(run), f"B200 {mean(faster)}, H100 {mean(run)}"
+    assert mean(idle) <= mean(clocked) <= 2 * mean(idle), f"half the clock {mean(clocked)}, the whole {mean(idle)}"
     # Nobody knows what a third rank would do.
     more = replay(world, document, file, lambda text: text.replace("ranksPerServer: 2", "ranksPerServer: 1"))
     expect_failed(more, "StartFailed", "2 ranks", "job has 1")
@@ -174,14 +94,13 @@ ASKED = {
 }
 
 
-@test
-def what_would_help_is_replayed_and_not_guessed(world):
+def test_what_would_help_is_replayed_and_not_guessed(world):
     run, _, file = record(world, STEP, ranks=1, servers=2)
 
     def ask(*words):
         command = [world.build / "bin/eidolon", *words, "-o", "json"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-        expect(done.returncode == 0, f"{words}: {done.stderr}")
+        assert done.returncode == 0, f"{words}: {done.stderr}"
         return json.loads(done.stdout)
 
     domain = world.folder / "domain.json"
@@ -189,39 +108,37 @@ def what_would_help_is_replayed_and_not_guessed(world):
     kind = {"apiVersion": "eidolon.dev/v1alpha1", "kind": "SimulatedCluster", "metadata": {"name": "domain"}}
     domain.write_text(json.dumps({**kind, "spec": {"servers": 2, "server": server}}))
     answers = ask("what-if", file)
-    expect(answers["iterationSeconds"] == mean(run), f"{answers['iterationSeconds']} as it is, {mean(run)} in the run")
+    assert answers["iterationSeconds"] == mean(run), f"{answers['iterationSeconds']} as it is, {mean(run)} in the run"
     by_name = {answer["name"]: answer for answer in answers["whatIfs"]}
-    expect(by_name.keys() == ASKED.keys(), f"{by_name.keys() ^ ASKED.keys()}")
+    assert by_name.keys() == ASKED.keys(), f"{by_name.keys() ^ ASKED.keys()}"
     seconds = [answer["iterationSeconds"] for answer in answers["whatIfs"]]
-    expect(seconds == sorted(seconds), f"what helps most does not come first: {seconds}")
+    assert seconds == sorted(seconds), f"what helps most does not come first: {seconds}"
     for name, replays in ASKED.items():
         slowest = max(mean(ask("replay", file, *flags.format(domain=domain).split())) for flags in replays)
-        expect(by_name[name]["iterationSeconds"] == slowest, f"{name}: {by_name[name]}, {slowest} in the replay")
+        assert by_name[name]["iterationSeconds"] == slowest, f"{name}: {by_name[name]}, {slowest} in the replay"
         change = slowest / mean(run) - 1
-        expect(abs(by_name[name]["change"] - change) < 1e-12, f"{name}: {by_name[name]}, {change}")
+        assert abs(by_name[name]["change"] - change) < 1e-12, f"{name}: {by_name[name]}, {change}"
 
 
-@test
-def one_refused_replay_leaves_the_others_their_answers(world):
+def test_one_refused_replay_leaves_the_others_their_answers(world):
     run, _, file = record(world, TWO_BOUNDS)
     command = [world.build / "bin/eidolon", "what-if", file]
     asked = subprocess.run([*command, "-o", "json"], capture_output=True, text=True, timeout=120)
-    expect(asked.returncode == 0, f"what-if: {asked.stderr}")
+    assert asked.returncode == 0, f"what-if: {asked.stderr}"
     command += ["--gpu", "no-such-gpu"]
     answered = subprocess.run([*command, "-o", "json"], capture_output=True, text=True, timeout=120)
-    expect(answered.returncode == 3, f"status {answered.returncode}: {answered.stderr}")
+    assert answered.returncode == 3, f"status {answered.returncode}: {answered.stderr}"
     answers, whole = json.loads(answered.stdout), json.loads(asked.stdout)
-    expect((answers["notAnswered"], whole["notAnswered"]) == (1, 0), f"not answered: {answers['notAnswered']}")
+    assert (answers["notAnswered"], whole["notAnswered"]) == (1, 0), f"not answered: {answers['notAnswered']}"
     refused = answers["whatIfs"][-1]
-    expect(refused["name"] == "GPU no-such-gpu" and "no-such-gpu" in refused["message"], f"refused: {refused}")
+    assert refused["name"] == "GPU no-such-gpu" and "no-such-gpu" in refused["message"], f"refused: {refused}"
     others = [answer for answer in whole["whatIfs"] if not answer["name"].startswith("GPU ")]
-    expect(answers["whatIfs"][:-1] == others, f"{answers['whatIfs'][:-1]} beside it, else {others}")
+    assert answers["whatIfs"][:-1] == others, f"{answers['whatIfs'][:-1]} beside it, else {others}"
     told = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    expect(told.returncode == 3 and "not answered     GPU no-such-gpu: " in told.stdout, told.stdout + told.stderr)
+    assert told.returncode == 3 and "not answered     GPU no-such-gpu: " in told.stdout, told.stdout + told.stderr
 
 
-@test
-def a_replay_at_another_clock_says_what_a_run_at_that_clock_says_of_each_kernel(world):
+def test_a_replay_at_another_clock_says_what_a_run_at_that_clock_says_of_each_kernel(world):
     run, document, file = record(world, TWO_BOUNDS)
     at_half = lambda text: re.sub(r"gpusPerServer: (\d+)", r"gpusPerServer: \1, gpuClock: 0.5", text)
     again = replay(world, document, file, at_half)
@@ -234,18 +151,17 @@ def a_replay_at_another_clock_says_what_a_run_at_that_clock_says_of_each_kernel(
         for kernel in job["status"]["prediction"]["kernels"]:
             lengths.setdefault(kernel["name"], []).append(kernel["shortestPicoseconds"])
     ratios = {("mm" if "gemm" in name else "add"): second / first for name, (first, second) in lengths.items()}
-    expect(ratios.keys() == {"mm", "add"}, f"kernels: {sorted(lengths)}")
-    expect(1.9 < ratios["mm"] <= 2, f"a GEMM at half the clock lasts {ratios['mm']} times as long")
-    expect(1 <= ratios["add"] < 1.01, f"an addition of large tensors lasts {ratios['add']} times as long")
+    assert ratios.keys() == {"mm", "add"}, f"kernels: {sorted(lengths)}"
+    assert 1.9 < ratios["mm"] <= 2, f"a GEMM at half the clock lasts {ratios['mm']} times as long"
+    assert 1 <= ratios["add"] < 1.01, f"an addition of large tensors lasts {ratios['add']} times as long"
 
 
-@test
-def replays_of_sharded_and_pipelined_programs_equal_their_runs(world):
+def test_replays_of_sharded_and_pipelined_programs_equal_their_runs(world):
     for script, arguments in ((SHARDED, {"ranks": 2}), (PIPELINE, {"ranks": 1, "servers": 2})):
         run, document, file = record(world, script, **arguments)
         again = replay(world, document, file)
         expect_equal(world, run, again)
-        print(f"     run {wall(run):.1f} s, replay {wall(again):.2f} s, {file.stat().st_size} bytes")
+        print(f"run {wall(run):.1f} s, replay {wall(again):.2f} s, {file.stat().st_size} bytes")
         if "servers" not in arguments:
             continue
         # Half the rate of the network between the servers shows.
@@ -253,17 +169,15 @@ def replays_of_sharded_and_pipelined_programs_equal_their_runs(world):
             world, document, file, lambda text: text.replace("gpusPerServer: 1", "gpusPerServer: 1, nics: {gbps: 50}")
         )
         expect_complete(slower)
-        expect(mean(slower) > mean(run), f"with NICs of 50 Gbit/s {mean(slower)}, else {mean(run)}")
+        assert mean(slower) > mean(run), f"with NICs of 50 Gbit/s {mean(slower)}, else {mean(run)}"
 
 
-@test
-def a_replay_finds_iterations_where_lines_or_ranges_ended_them(world):
+def test_a_replay_finds_iterations_where_lines_or_ranges_ended_them(world):
     run, document, file = record(world, STEP, ranks=2, boundary="{log: 'step \\d+'}")
     expect_equal(world, run, replay(world, document, file))
 
 
-@test
-def a_sweep_that_was_killed_goes_on_and_ranks_what_it_replayed_and_ran(world):
+def test_a_sweep_that_was_killed_goes_on_and_ranks_what_it_replayed_and_ran(world):
     document = world.job(SHARDED, ranks=2, measure=3)
     folder = world.folder / "sweep"
     folder.mkdir()
@@ -285,16 +199,16 @@ def a_sweep_that_was_killed_goes_on_and_ranks_what_it_replayed_and_ran(world):
         first.kill()
     known = [json.loads(line)["name"] for line in results.read_text().splitlines() if line.endswith("}")]
     done = subprocess.run(command, capture_output=True, text=True)
-    expect(done.returncode == 0, f"eidolon sweep: {done.stderr}")
+    assert done.returncode == 0, f"eidolon sweep: {done.stderr}"
     rows = json.loads(done.stdout)
-    expect(len(rows) == 8 and all(row["phase"] == "Complete" for row in rows), f"rows: {rows}")
+    assert len(rows) == 8 and all(row["phase"] == "Complete" for row in rows), f"rows: {rows}"
     asked = done.stderr.count("eidolon: point")
-    expect(0 < len(known) and asked == 8 - len(known), f"{known} were known, {asked} were predicted again")
+    assert 0 < len(known) and asked == 8 - len(known), f"{known} were known, {asked} were predicted again"
     # A variable that the program does not read changes nothing; a host without time does.
     by_name = {row["name"]: row["iterationSeconds"] for row in rows}
     for name, seconds in by_name.items():
-        expect(by_name[name.replace("MARK=a", "MARK=b")] == seconds, f"{name}: {by_name}")
+        assert by_name[name.replace("MARK=a", "MARK=b")] == seconds, f"{name}: {by_name}"
     front = [row["name"] for row in rows if row["front"]]
-    expect(front and all("hostFactor=0" in name for name in front), f"front: {front}")
-    expect(len(list((folder / "sweep.sweep").glob("*.eidrec"))) == 2, "two values of MARK are two runs")
-    expect("<svg" in (folder / "sweep.sweep/front.svg").read_text(), "no picture")
+    assert front and all("hostFactor=0" in name for name in front), f"front: {front}"
+    assert len(list((folder / "sweep.sweep").glob("*.eidrec"))) == 2, "two values of MARK are two runs"
+    assert "<svg" in (folder / "sweep.sweep/front.svg").read_text(), "no picture"

@@ -1,6 +1,6 @@
-"""Recurrent networks and the losses of speech, which PyTorch leaves to cuDNN's older interface. Run by behaviour.py."""
+"""Recurrent networks and the losses of speech, which PyTorch leaves to cuDNN's older interface."""
 
-from trial import expect, expect_complete, test
+from jobs import expect_complete
 
 RECURRENT = """
     import torch
@@ -39,14 +39,13 @@ RECURRENT = """
 """
 
 
-@test
-def recurrent_networks_train_and_their_iterations_are_predicted(world):
+def test_recurrent_networks_train_and_their_iterations_are_predicted(world):
     job = world.run(RECURRENT)
     expect_complete(job)
     prediction = job["status"]["prediction"]
-    expect(not prediction.get("refusedCalls"), f"refused: {prediction.get('refusedCalls')}")
+    assert not prediction.get("refusedCalls"), f"refused: {prediction.get('refusedCalls')}"
     coverage = prediction["coverage"]
-    expect(coverage.get("assumed", 0) == 0 and coverage["modelled"] > 0.5, f"{coverage}")
+    assert coverage.get("assumed", 0) == 0 and coverage["modelled"] > 0.5, f"{coverage}"
     # Backward and forward of 2 + 2 + 1 + 1 layers and directions, twice over 20 steps, are more than 400 cells.
     milliseconds = 1000 * prediction["iterationSeconds"]["mean"]
-    expect(1 < milliseconds < 40, f"an iteration takes {milliseconds} ms")
+    assert 1 < milliseconds < 40, f"an iteration takes {milliseconds} ms"

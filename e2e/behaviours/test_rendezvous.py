@@ -1,4 +1,4 @@
-"""What PyTorch's own clients get from the agent's rendezvous. Run by behaviour.py."""
+"""What PyTorch's own clients get from the agent's rendezvous."""
 
 import contextlib
 import json
@@ -8,8 +8,7 @@ import subprocess
 import textwrap
 import time
 
-from server import ROOT
-from trial import expect, expect_failed, test
+from jobs import expect_failed
 
 # Three processes that do everything that a client can do, and print what they are answered.
 CLIENT = """
@@ -122,7 +121,7 @@ def listening(command):
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             process.port = process.stdout.readline().strip()
-            expect(process.port, f"{command[0]} does not listen")
+            assert process.port, f"{command[0]} does not listen"
             yield process
         finally:
             process.stdin.close()
@@ -140,11 +139,6 @@ def script(world, name, text):
     return path
 
 
-def older_python():
-    done = subprocess.run([ROOT / "e2e" / "cuda12"], check=True, capture_output=True, text=True)
-    return pathlib.Path(done.stdout.strip())
-
-
 def start(python, words, ranks, environment=None):
     return [
         subprocess.Popen(
@@ -160,29 +154,27 @@ def start(python, words, ranks, environment=None):
 def answers_of(world, python, server, libuv):
     clients = start(python, [script(world, "client.py", CLIENT), server.port, libuv], range(3))
     told = [client.communicate(timeout=120)[0] for client in clients]
-    expect(all(client.returncode == 0 for client in clients), "a client of the store failed")
+    assert all(client.returncode == 0 for client in clients), "a client of the store failed"
     return [json.loads(answers) for answers in told]
 
 
-@test
-def clients_of_pytorch_get_the_answers_of_pytorchs_own_rendezvous(world):
+def test_clients_of_pytorch_get_the_answers_of_pytorchs_own_rendezvous(world, cuda12):
     rendezvous = [world.build / "tests" / "rendezvous_server", "3", "0,1,2"]
     host = script(world, "host.py", HOST)
-    for python in (pathlib.Path(world.python), older_python()):
+    for python in (pathlib.Path(world.python), cuda12):
         for libuv in ("libuv", "sockets"):
             with listening([python / "bin" / "python", host, libuv]) as server:
                 theirs = answers_of(world, python, server, libuv)
             with listening(rendezvous) as server:
                 ours = answers_of(world, python, server, libuv)
             for rank, (their, our) in enumerate(zip(theirs, ours)):
-                expect(len(their) == len(our) > 15, f"rank {rank}: {len(our)} answers instead of {len(their)}")
+                assert len(their) == len(our) > 15, f"rank {rank}: {len(our)} answers instead of {len(their)}"
                 for wanted, got in zip(their, our):
-                    expect(wanted == got, f"rank {rank} of {python.name}, {libuv}: {got} instead of {wanted}")
+                    assert wanted == got, f"rank {rank} of {python.name}, {libuv}: {got} instead of {wanted}"
 
 
-@test
-def live_ranks_meet_where_ghosts_would_have_come_and_who_waits_is_named(world):
-    for python in (pathlib.Path(world.python), older_python()):
+def test_live_ranks_meet_where_ghosts_would_have_come_and_who_waits_is_named(world, cuda12):
+    for python in (pathlib.Path(world.python), cuda12):
         with listening([world.build / "tests" / "rendezvous_server", "8", "0,1,7"]) as server:
             environment = {
                 "WORLD_SIZE": "8",
@@ -195,21 +187,20 @@ def live_ranks_meet_where_ghosts_would_have_come_and_who_waits_is_named(world):
             live = start(python, [script(world, "live.py", LIVE)], (0, 1, 7), environment)
             try:
                 for rank in live:
-                    expect("met\n" in iter(rank.stdout.readline, ""), "a live rank does not get past the ghosts")
+                    assert "met\n" in iter(rank.stdout.readline, ""), "a live rank does not get past the ghosts"
                 deadline = time.monotonic() + 60
                 while not ("rank 0 waits" in (text := "\n".join(waits_of(server))) and "Gloo group" in text):
-                    expect(time.monotonic() < deadline, f"who waits is not named: {text}")
+                    assert time.monotonic() < deadline, f"who waits is not named: {text}"
                     time.sleep(0.1)
-                print("     " + text.replace("\n", "\n     "))
-                expect("'/default_pg/0//from/a/ghost', which no live rank has set" in text, text)
+                print(text)
+                assert "'/default_pg/0//from/a/ghost', which no live rank has set" in text
             finally:
                 for rank in live:
                     rank.kill()
                     rank.communicate()
 
 
-@test
-def a_folded_job_that_connects_all_of_gloo_when_a_group_is_made_says_so(world):
+def test_a_folded_job_that_connects_all_of_gloo_when_a_group_is_made_says_so(world):
     extra = """
         env: [{name: TORCH_DIST_INIT_BARRIER, value: '1'}]
         folding: {mode: required}
@@ -218,17 +209,15 @@ def a_folded_job_that_connects_all_of_gloo_when_a_group_is_made_says_so(world):
     job = world.run(STUCK, ranks=4, extra=extra)
     expect_failed(job, "RankLost", "the program sets TORCH_GLOO_LAZY_INIT", "mirrored ranks have no Gloo")
     log = world.server.logs(job["metadata"]["name"])
-    expect("rank 0 met" in log and "rank 3 met" in log, f"the barriers of groups do not complete: {log[-2000:]}")
+    assert "rank 0 met" in log and "rank 3 met" in log, f"the barriers of groups do not complete: {log[-2000:]}"
 
 
-@test
-def torchrun_with_a_rendezvous_of_its_own_on_each_server_is_refused(world):
+def test_torchrun_with_a_rendezvous_of_its_own_on_each_server_is_refused(world):
     job = world.run("import torch", servers=2, command=["torchrun", "--standalone", "script.py"])
     expect_failed(job, "CommandFailed", "torchrun's --standalone makes each of the job's 2 servers", "Leave out")
 
 
-@test
-def a_rendezvous_that_nobody_joins_ends_the_job(world):
+def test_a_rendezvous_that_nobody_joins_ends_the_job(world):
     # The flag is not seen from outside; torchrun asks once a second whether the other server has come.
     job = world.run(
         'import os; os.execvp("torchrun", ["torchrun", "--standalone", "script.py"])',

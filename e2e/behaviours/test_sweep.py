@@ -1,19 +1,18 @@
-"""Sweeps over REST: a job for each point, and none twice, whatever becomes of the controller. Run by behaviour.py."""
+"""Sweeps over REST: a job for each point, and none twice, whatever becomes of the controller."""
 
 import json
 import subprocess
 import time
 
-from recording_behaviour import SHARDED
+from recordings import SHARDED
 from server import Server
-from trial import expect, test
 
 SWEEPS = "/api/v1/namespaces/default/simulationsweeps"
 
 
 def sweep_of(server, name):
     status, answer = server.request("GET", f"{SWEEPS}/{name}")
-    expect(status == 200, f"sweep {name}: {status}: {answer}")
+    assert status == 200, f"sweep {name}: {status}: {answer}"
     return answer
 
 
@@ -28,8 +27,8 @@ def await_sweep(server, name, done, seconds=300):
         sweep = sweep_of(server, name)
         if done(sweep["status"]):
             return sweep
-        expect(sweep["status"].get("phase") != "Failed", f"the sweep has failed: {json.dumps(sweep)[:4000]}")
-        expect(time.monotonic() < deadline, f"the sweep does not come that far: {json.dumps(sweep)[:4000]}")
+        assert sweep["status"].get("phase") != "Failed", f"the sweep has failed: {json.dumps(sweep)[:4000]}"
+        assert time.monotonic() < deadline, f"the sweep does not come that far: {json.dumps(sweep)[:4000]}"
         time.sleep(0.05)
 
 
@@ -46,8 +45,7 @@ def document_of(world, name, matrix, **more):
     }
 
 
-@test
-def a_sweep_over_rest_goes_on_after_its_controller_was_killed_and_runs_no_point_twice(world):
+def test_a_sweep_over_rest_goes_on_after_its_controller_was_killed_and_runs_no_point_twice(world):
     document = document_of(
         world,
         "gpus",
@@ -61,7 +59,7 @@ def a_sweep_over_rest_goes_on_after_its_controller_was_killed_and_runs_no_point_
     )
     with Server(world.build, world.python, arguments=["--jobs", "2"]) as server:
         status, answer = server.request("POST", SWEEPS, json.dumps(document), kind="application/json")
-        expect(status == 201, f"creating the sweep: {status}: {answer}")
+        assert status == 201, f"creating the sweep: {status}: {answer}"
         before = await_sweep(server, "gpus", lambda status: status.get("counts", {}).get("complete", 0) >= 2)
         server.kill()
         known = {point["name"]: point for point in before["status"]["points"] if point["phase"] == "Complete"}
@@ -77,38 +75,37 @@ def a_sweep_over_rest_goes_on_after_its_controller_was_killed_and_runs_no_point_
 
         status = await_sweep(server, "gpus", is_over)["status"]
         points = status["points"]
-        expect(status["counts"]["complete"] == 8 == len(points), f"points: {points}")
-        expect(0 < unfinished <= 2, f"{unfinished} jobs at a time, concurrency is 2")
+        assert status["counts"]["complete"] == 8 == len(points), f"points: {points}"
+        assert 0 < unfinished <= 2, f"{unfinished} jobs at a time, concurrency is 2"
         for point in points:
             old = {key: value for key, value in known.get(point["name"], point).items() if key != "front"}
-            expect(old.items() <= point.items(), f"{point['name']} was known as {old}, and is {point}")
+            assert old.items() <= point.items(), f"{point['name']} was known as {old}, and is {point}"
         # What was over is the same job still, and each point has one that was completed.
         jobs = jobs_of(server, "gpus")
         for name, job in over.items():
-            expect(jobs[name]["metadata"]["uid"] == job["metadata"]["uid"], f"{name} was made again")
+            assert jobs[name]["metadata"]["uid"] == job["metadata"]["uid"], f"{name} was made again"
         complete = sorted(name for name, job in jobs.items() if job["status"]["phase"] == "Complete")
         wanted = sorted([point["job"] for point in points] + [name for name in complete if "-run" in name])
-        expect(complete == wanted and len(set(wanted)) == 10, f"completed jobs: {complete}, wanted: {wanted}")
-        expect(all(point["replayed"] for point in points), f"not replayed: {points}")
+        assert complete == wanted and len(set(wanted)) == 10, f"completed jobs: {complete}, wanted: {wanted}"
+        assert all(point["replayed"] for point in points), f"not replayed: {points}"
         # As the command would say it: what a variable that nobody reads does not change, and which points are best.
         by_name = {point["name"]: point["iterationSeconds"] for point in points}
         for name, seconds in by_name.items():
-            expect(by_name[name.replace("MARK=a", "MARK=b")] == seconds, f"{name}: {by_name}")
+            assert by_name[name.replace("MARK=a", "MARK=b")] == seconds, f"{name}: {by_name}"
         front = [point["name"] for point in points if point.get("front")]
-        expect(front and all("hostFactor=0" in name for name in front), f"front: {front}")
-        print(f"     {len(known)} of 8 points were known before the kill, {len(jobs)} jobs, {unfinished} at a time")
+        assert front and all("hostFactor=0" in name for name in front), f"front: {front}"
+        print(f"{len(known)} of 8 points were known before the kill, {len(jobs)} jobs, {unfinished} at a time")
 
         status, _ = server.request("DELETE", f"{SWEEPS}/gpus")
-        expect(status in (200, 202), f"deleting the sweep: {status}")
+        assert status in (200, 202), f"deleting the sweep: {status}"
         deadline = time.monotonic() + 30
         while server.request("GET", f"{SWEEPS}/gpus")[0] != 404:
-            expect(time.monotonic() < deadline, "the sweep is still there")
+            assert time.monotonic() < deadline, "the sweep is still there"
             time.sleep(0.1)
-        expect(not jobs_of(server, "gpus"), f"left behind: {jobs_of(server, 'gpus').keys()}")
+        assert not jobs_of(server, "gpus"), f"left behind: {jobs_of(server, 'gpus').keys()}"
 
 
-@test
-def a_sweep_of_points_that_fail_and_are_refused_tells_of_each(world):
+def test_a_sweep_of_points_that_fail_and_are_refused_tells_of_each(world):
     document = document_of(
         world, "mixed", {"command": [["torchrun", "script.py"], ["sh", "-c", "exit 3"]], "servers": [1, 77]}
     )
@@ -116,33 +113,32 @@ def a_sweep_of_points_that_fail_and_are_refused_tells_of_each(world):
     wrong = json.loads(json.dumps(document))
     wrong["spec"]["matrix"]["servers"] = [0]
     status, answer = server.request("POST", SWEEPS, json.dumps(wrong), kind="application/json")
-    expect(status == 422 and answer["errors"][0]["pointer"] == "/spec/matrix/servers", f"{status}: {answer}")
+    assert status == 422 and answer["errors"][0]["pointer"] == "/spec/matrix/servers", f"{status}: {answer}"
 
     file = world.folder / "mixed.json"
     file.write_text(json.dumps(document))
     command = [world.build / "bin/eidolon", "--data-dir", server.data, "sweep", "-f", file, "--submit", "-o", "json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    expect(done.returncode == 0, f"eidolon sweep --submit: {done.stderr}")
+    assert done.returncode == 0, f"eidolon sweep --submit: {done.stderr}"
     rows = json.loads(done.stdout)
     phases = {row["name"]: row["phase"] + "/" + row.get("reason", "") for row in rows}
-    expect(sorted(phases.values())[:2] == ["Complete/IterationsMeasured", "Failed/CommandFailed"], f"{phases}")
-    expect(sorted(phases.values())[2:] == ["Refused/Refused"] * 2, f"{phases}")
-    expect(rows[0]["phase"] == "Complete" and rows[0]["front"], f"{rows}")
+    assert sorted(phases.values())[:2] == ["Complete/IterationsMeasured", "Failed/CommandFailed"], f"{phases}"
+    assert sorted(phases.values())[2:] == ["Refused/Refused"] * 2, f"{phases}"
+    assert rows[0]["phase"] == "Complete" and rows[0]["front"], f"{rows}"
     eidolon = [world.build / "bin/eidolon", "--data-dir", server.data]
     listed = subprocess.run([*eidolon, "get", "--sweeps"], capture_output=True, text=True).stdout
-    expect("mixed" in listed and "4 of 4 points" in listed and "3 without a prediction" in listed, listed)
+    assert "mixed" in listed and "4 of 4 points" in listed and "3 without a prediction" in listed
     shown = subprocess.run([*eidolon, "get", "--sweeps", "mixed"], capture_output=True, text=True).stdout
-    expect("1 of 4 points are predicted" in shown and "Refused (Refused)" in shown, shown)
+    assert "1 of 4 points are predicted" in shown and "Refused (Refused)" in shown
     done = subprocess.run([*eidolon, "delete", "--sweeps", "mixed"], capture_output=True, text=True)
-    expect("default/mixed deleted" in done.stdout, f"{done.stdout}{done.stderr}")
+    assert "default/mixed deleted" in done.stdout, f"{done.stdout}{done.stderr}"
 
 
-@test
-def a_suspended_sweep_begins_nothing_and_is_changed_and_resumed(world):
+def test_a_suspended_sweep_begins_nothing_and_is_changed_and_resumed(world):
     server = world.server
     document = document_of(world, "held", {"env.N": ["1", "2"]}, suspend=True, replays="off")
     status, answer = server.request("POST", SWEEPS, json.dumps(document), kind="application/json")
-    expect(status == 201, f"creating the sweep: {status}: {answer}")
+    assert status == 201, f"creating the sweep: {status}: {answer}"
     eidolon = [world.build / "bin/eidolon", "--data-dir", server.data]
 
     def said(*arguments):
@@ -151,23 +147,23 @@ def a_suspended_sweep_begins_nothing_and_is_changed_and_resumed(world):
 
     await_sweep(server, "held", lambda status: status["phase"] == "Pending" and "points" in status)
     code, text = said("get", "--sweeps", "held")
-    expect("held  Suspended" in text and "eidolon resume --sweeps held" in text, text)
-    expect(not jobs_of(server, "held"), "a suspended sweep has jobs")
+    assert "held  Suspended" in text and "eidolon resume --sweeps held" in text
+    assert not jobs_of(server, "held"), "a suspended sweep has jobs"
     patch = {"kind": "application/merge-patch+json"}
     status, answer = server.request("PATCH", f"{SWEEPS}/held", '{"spec": {"matrix": {"env.N": ["3"]}}}', **patch)
-    expect(status == 422 and answer["errors"][0]["pointer"] == "/spec/matrix", f"{status}: {answer}")
-    expect("delete the sweep and create another" in answer["errors"][0]["detail"], f"{answer}")
+    assert status == 422 and answer["errors"][0]["pointer"] == "/spec/matrix", f"{status}: {answer}"
+    assert "delete the sweep and create another" in answer["errors"][0]["detail"], f"{answer}"
     status, answer = server.request("PATCH", f"{SWEEPS}/held", '{"spec": {"concurrency": 2}}', **patch)
-    expect(status == 200 and answer["spec"]["concurrency"] == 2 and answer["spec"]["suspend"], f"{status}: {answer}")
+    assert status == 200 and answer["spec"]["concurrency"] == 2 and answer["spec"]["suspend"], f"{status}: {answer}"
     code, text = said("resume", "--sweeps", "held")
-    expect(code == 0 and "default/held resumed" in text, text)
+    assert code == 0 and "default/held resumed" in text, text
     sweep = await_sweep(server, "held", lambda status: status["counts"]["pending"] + status["counts"]["running"] == 0)
-    expect(sorted(jobs_of(server, "held")) == ["held-p1", "held-p2"], f"{sweep}")
+    assert sorted(jobs_of(server, "held")) == ["held-p1", "held-p2"], f"{sweep}"
     # The same file again follows the sweep that there is, whatever became of its pace.
     file = world.folder / "held.json"
     file.write_text(json.dumps(document))
     code, text = said("sweep", "-f", str(file), "--submit")
-    expect(code == 0 and "env.N=2" in text, text)
+    assert code == 0 and "env.N=2" in text, text
     code, text = said("suspend", "--sweeps", "held")
-    expect(code == 1 and "the sweep is over" in text, text)
+    assert code == 1 and "the sweep is over" in text, text
     server.request("DELETE", f"{SWEEPS}/held")

@@ -1,10 +1,10 @@
-"""What a job's timeline shows is what the job's report and event log say. Run by behaviour.py."""
+"""What a job's timeline shows is what the job's report and event log say."""
 
-import subprocess
 import textwrap
 
 import trace_tables
-from trial import expect, expect_complete, test
+from jobs import expect_complete
+from trace_tables import fetch
 
 # Forward, backward and update on two ranks, with an NVTX range and a copy from the host.
 STEP = """
@@ -41,14 +41,6 @@ def run(world, outputs, **arguments):
     return job
 
 
-def fetch(world, job):
-    """The trace, as the command fetches it."""
-    name = job["metadata"]["name"]
-    trace = world.folder / f"{name}.pftrace"
-    command = [world.build / "bin/eidolon", "--data-dir", world.server.data, "timeline", name, "-o", trace]
-    return subprocess.run(command, capture_output=True, text=True), trace
-
-
 def logged(world, job):
     """Of each rank: the kernels and copies of its event log, as (stream, begin, end) in nanoseconds."""
     found = {}
@@ -60,11 +52,10 @@ def logged(world, job):
     return found
 
 
-@test
-def a_timeline_shows_each_operation_of_the_iteration_where_the_event_log_has_it(world):
+def test_a_timeline_shows_each_operation_of_the_iteration_where_the_event_log_has_it(world):
     job = run(world, "{eventLog: true, timeline: {iterations: 1}}")
     done, trace = fetch(world, job)
-    expect(done.returncode == 0 and "ui.perfetto.dev" in done.stderr, f"eidolon timeline: {done.stderr}")
+    assert done.returncode == 0 and "ui.perfetto.dev" in done.stderr, f"eidolon timeline: {done.stderr}"
     ask = lambda sql: trace_tables.ask(trace, sql)
 
     # The iteration is the report's.
@@ -73,9 +64,9 @@ def a_timeline_shows_each_operation_of_the_iteration_where_the_event_log_has_it(
         "WHERE category = 'iteration' AND key = 'debug.picoseconds'"
     )
     report = job["status"]["prediction"]["iterationSeconds"]["mean"]
-    expect(len(marks) == 2 and all(mark["name"] == "iteration 2" for mark in marks), f"iterations: {marks}")
+    assert len(marks) == 2 and all(mark["name"] == "iteration 2" for mark in marks), f"iterations: {marks}"
     longest = max(mark["ps"] for mark in marks)
-    expect(abs(longest * 1e-12 - report) < 1e-12, f"the report says {report} s, the timeline {longest} ps")
+    assert abs(longest * 1e-12 - report) < 1e-12, f"the report says {report} s, the timeline {longest} ps"
 
     # Each operation has the times of the event log, and none is missing.
     log, operations = logged(world, job), ask(OPERATIONS)
@@ -83,48 +74,47 @@ def a_timeline_shows_each_operation_of_the_iteration_where_the_event_log_has_it(
         shown = [o for o in operations if o["rank"] == rank]
         ends = {(int(o["track"].split()[3].rstrip(":")), o["ts"] + o["dur"]) for o in shown}
         of_log = {(operation[0], operation[2]) for operation, name in log[rank].values()}
-        expect(len(shown) > 10 and ends <= of_log, f"{rank}: {len(shown)} operations, not in its log: {ends - of_log}")
+        assert len(shown) > 10 and ends <= of_log, f"{rank}: {len(shown)} operations, not in its log: {ends - of_log}"
         counted = ask(
             f"SELECT int_value AS n FROM args JOIN slice USING (arg_set_id) JOIN track ON track.id = track_id "
             f"JOIN track rank ON rank.id = track.parent_id WHERE key = 'debug.operations' AND category = 'iteration' "
             f"AND rank.name = '{rank}'"
         )
-        expect(counted == [{"n": len(shown)}], f"{rank}: {counted} operations, {len(shown)} slices")
-    expect({o["category"] for o in operations} >= {"kernel", "copy", "nccl"}, "kinds of operations are missing")
+        assert counted == [{"n": len(shown)}], f"{rank}: {counted} operations, {len(shown)} slices"
+    assert {o["category"] for o in operations} >= {"kernel", "copy", "nccl"}, "kinds of operations are missing"
 
     # Operations of one stream follow each other.
     overlaps = ask(
         f"SELECT a.name, b.name FROM ({OPERATIONS}) a JOIN ({OPERATIONS}) b ON a.track_id = b.track_id AND a.id < b.id "
         "WHERE a.ts < b.ts + b.dur AND b.ts < a.ts + a.dur"
     )
-    expect(not overlaps, f"operations of one stream overlap: {overlaps[:3]}")
+    assert not overlaps, f"operations of one stream overlap: {overlaps[:3]}"
 
     # An arrow leads from each call to its operation, and never back in time.
     arrows = ask(
         "SELECT call.ts + call.dur AS called, op.ts AS began FROM flow JOIN slice call ON call.id = slice_out "
         "JOIN slice op ON op.id = slice_in WHERE call.category = 'call' AND op.category IN ('kernel', 'copy', 'nccl')"
     )
-    expect(len(arrows) == len(operations), f"{len(operations)} operations, {len(arrows)} arrows")
-    expect(all(arrow["called"] <= arrow["began"] for arrow in arrows), "an operation begins before its call")
+    assert len(arrows) == len(operations), f"{len(operations)} operations, {len(arrows)} arrows"
+    assert all(arrow["called"] <= arrow["began"] for arrow in arrows), "an operation begins before its call"
 
     # How sure each duration is.
     sources = ask(
         f"SELECT string_value AS source, count(*) AS n FROM args JOIN ({OPERATIONS}) op USING (arg_set_id) "
         "WHERE key = 'debug.source' GROUP BY 1"
     )
-    print(f"     {len(operations)} operations, sources {sources}, {trace.stat().st_size} bytes")
-    expect(sum(row["n"] for row in sources) == len(operations), f"operations without a source: {sources}")
+    print(f"{len(operations)} operations, sources {sources}, {trace.stat().st_size} bytes")
+    assert sum(row["n"] for row in sources) == len(operations), f"operations without a source: {sources}"
     ranges = ask("SELECT count(*) AS n FROM slice WHERE category = 'nvtx' AND name = 'forward'")
-    expect(ranges == [{"n": 2}], f"NVTX ranges: {ranges}")
+    assert ranges == [{"n": 2}], f"NVTX ranges: {ranges}"
     waits = ask("SELECT count(*) AS n FROM slice WHERE category = 'wait' AND name = 'cudaStreamSynchronize'")
-    expect(waits[0]["n"] >= 2, f"loss.item() waits: {waits}")
+    assert waits[0]["n"] >= 2, f"loss.item() waits: {waits}"
 
 
-@test
-def calls_of_the_host_show_the_line_of_the_program_that_made_them(world):
+def test_calls_of_the_host_show_the_line_of_the_program_that_made_them(world):
     job = run(world, "{eventLog: true, timeline: {iterations: 1}}")
     done, trace = fetch(world, job)
-    expect(done.returncode == 0, f"eidolon timeline: {done.stderr}")
+    assert done.returncode == 0, f"eidolon timeline: {done.stderr}"
     calls = trace_tables.ask(
         trace,
         "SELECT slice.name, slice.category, (SELECT string_value FROM args WHERE args.arg_set_id = slice.arg_set_id "
@@ -140,19 +130,17 @@ def calls_of_the_host_show_the_line_of_the_program_that_made_them(world):
         return f"script.py:{numbers[text]} in <module>"
 
     loss = at('loss = (batch.to("cuda", non_blocking=True) @ weight).square().mean()')
-    expect(lines("cudaMemcpyAsync") >= {loss}, f"copies: {lines('cudaMemcpyAsync')}")
-    expect(lines("ncclAllReduce") == {at("dist.all_reduce(weight.grad)")}, f"NCCL: {lines('ncclAllReduce')}")
-    expect(lines("cudaStreamSynchronize") == {at("loss.item()")}, f"waits: {lines('cudaStreamSynchronize')}")
-    expect({loss, at("optimizer.step()")} <= lines("cudaLaunchKernel"), f"launches: {lines('cudaLaunchKernel')}")
+    assert lines("cudaMemcpyAsync") >= {loss}, f"copies: {lines('cudaMemcpyAsync')}"
+    assert lines("ncclAllReduce") == {at("dist.all_reduce(weight.grad)")}, f"NCCL: {lines('ncclAllReduce')}"
+    assert lines("cudaStreamSynchronize") == {at("loss.item()")}, f"waits: {lines('cudaStreamSynchronize')}"
+    assert {loss, at("optimizer.step()")} <= lines("cudaLaunchKernel"), f"launches: {lines('cudaLaunchKernel')}"
     # Autograd's thread runs no Python: the launches of the backward pass have no line. The gradient it begins with is
     # made by backward() itself.
     without = [call["name"] for call in calls if call["line"] is None]
-    expect(
-        without.count("cudaLaunchKernel") >= 4 and "ncclAllReduce" not in without, f"calls without a line: {without}"
-    )
+    assert without.count("cudaLaunchKernel") >= 4 and "ncclAllReduce" not in without, f"calls without a line: {without}"
     begun = [call["name"] for call in calls if (call["line"] or "").endswith(at("loss.backward()"))]
-    expect(begun == ["cudaLaunchKernel"] * 2, f"calls of backward() on two ranks: {begun}")
-    print(f"     {len(calls)} calls and waits, {len(calls) - len(without)} of them with their line")
+    assert begun == ["cudaLaunchKernel"] * 2, f"calls of backward() on two ranks: {begun}"
+    print(f"{len(calls)} calls and waits, {len(calls) - len(without)} of them with their line")
 
 
 # Of one link: the bytes that its counter says crossed it in the window, and its highest rate.
@@ -164,8 +152,7 @@ CROSSED = """
 """
 
 
-@test
-def counters_of_links_hold_the_bytes_that_collectives_moved(world):
+def test_counters_of_links_hold_the_bytes_that_collectives_moved(world):
     script = """
         import os, torch, torch.distributed as dist
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
@@ -186,26 +173,24 @@ def counters_of_links_hold_the_bytes_that_collectives_moved(world):
         document = world.job(script, ranks=2, servers=2, measure=1)
         jobs[name] = world.server.run(document.replace("outputs: {eventLog: true}", f"outputs: {line}"), seconds=300)
         expect_complete(jobs[name])
-    expect(
-        world.event_logs(jobs["shown"]) == world.event_logs(jobs["alone"]), "looking at links changes the prediction"
-    )
+    assert world.event_logs(jobs["shown"]) == world.event_logs(jobs["alone"]), "looking at links changes the prediction"
     done, trace = fetch(world, jobs["shown"])
-    expect(done.returncode == 0, f"eidolon timeline: {done.stderr}")
+    assert done.returncode == 0, f"eidolon timeline: {done.stderr}"
     crossed = trace_tables.ask(trace, CROSSED)
     sent = 4 << 24
     for server, direction in (("server 0", "out"), ("server 1", "in")):
         nics = [row for row in crossed if row["server"].startswith(server) and row["link"].startswith("NIC")]
         moved = sum(row["bytes"] for row in nics if row["link"].endswith(f" {direction}: bytes per second"))
         # A counter changes at whole nanoseconds.
-        expect(abs(moved / sent - 1) < 1e-3, f"{server} {direction}: {moved} of {sent} bytes: {nics}")
+        assert abs(moved / sent - 1) < 1e-3, f"{server} {direction}: {moved} of {sent} bytes: {nics}"
         # Eight NICs for two GPUs: four of 400 Gbit/s are one link.
-        expect(all(0 < row["rate"] <= 4 * 50e9 for row in nics), f"four NICs of 400 Gbit/s carry {nics}")
+        assert all(0 < row["rate"] <= 4 * 50e9 for row in nics), f"four NICs of 400 Gbit/s carry {nics}"
     nvlinks = [row for row in crossed if "NVLink out" in row["link"] and row["server"].startswith("server 0")]
-    expect(nvlinks and all(row["rate"] <= 450e9 for row in nvlinks), f"NVLink: {crossed}")
-    print(f"     {len(crossed)} links, {[(row['link'], round(row['bytes'])) for row in crossed if row['bytes'] > 0]}")
+    assert nvlinks and all(row["rate"] <= 450e9 for row in nvlinks), f"NVLink: {crossed}"
+    print(f"{len(crossed)} links, {[(row['link'], round(row['bytes'])) for row in crossed if row['bytes'] > 0]}")
 
 
-# What is kept for its backward pass is known by hand: memory_behaviour.py.
+# What is kept for its backward pass is known by hand: test_memory.py.
 LAYERS = """
     import torch
     torch.cuda.set_device(0)
@@ -236,12 +221,11 @@ def expect_parts_to_be_the_allocations(trace):
     for row in trace_tables.ask(trace, VALUES) + [{"name": "", "ts": None, "value": 0}]:
         if row["ts"] != last and last is not None:
             parts = sum(now[f"GPU 0 memory: {part}"] for part in PARTS)
-            expect(parts == now["GPU 0 memory: allocations"], f"at {last}: {now}")
+            assert parts == now["GPU 0 memory: allocations"], f"at {last}: {now}"
         now[row["name"]], last = row["value"], row["ts"]
 
 
-@test
-def counters_of_memory_reach_what_the_report_says_lies_in_it(world):
+def test_counters_of_memory_reach_what_the_report_says_lies_in_it(world):
     outputs = "{eventLog: true, timeline: {iterations: 1}}"
     for options in ("fused=True", "foreach=True"):
         jobs = []
@@ -252,44 +236,43 @@ def counters_of_memory_reach_what_the_report_says_lies_in_it(world):
             )
         for job in jobs:
             expect_complete(job)
-        expect(world.event_logs(jobs[0]) == world.event_logs(jobs[1]), "looking at memory changes the prediction")
+        assert world.event_logs(jobs[0]) == world.event_logs(jobs[1]), "looking at memory changes the prediction"
         done, trace = fetch(world, jobs[0])
-        expect(done.returncode == 0, f"eidolon timeline: {done.stderr}")
+        assert done.returncode == 0, f"eidolon timeline: {done.stderr}"
         shown = {row["name"].removeprefix("GPU 0 memory: "): row for row in trace_tables.ask(trace, MEMORY)}
         memory = jobs[0]["status"]["prediction"]["memory"]
-        expect(memory == jobs[1]["status"]["prediction"]["memory"], "looking at memory changes the report")
+        assert memory == jobs[1]["status"]["prediction"]["memory"], "looking at memory changes the report"
         names = {"parameters": "parameters", "gradients": "gradients", "optimizerState": "optimizer state"}
         wanted = {name: memory["allocations"][key] for key, name in names.items()}
         wanted["activations"] = memory["allocations"]["activations"]
         wanted |= {"NCCL" if key == "nccl" else key: value for key, value in memory["byCategory"].items()}
         most = {name: shown[name]["most"] for name in wanted}
-        expect(most == wanted, f"{options}: the timeline reaches {most}, the report says {wanted}")
+        assert most == wanted, f"{options}: the timeline reaches {most}, the report says {wanted}"
         # Parameters and what the optimizer keeps stay; gradients and activations come and go.
-        expect(shown["parameters"]["changes"] == 1 and shown["optimizer state"]["changes"] == 1, f"{shown}")
-        expect(shown["activations"]["least"] == 0 and shown["activations"]["changes"] >= 4, f"{shown}")
-        expect(shown["gradients"]["least"] == 0, f"{shown}")
+        assert shown["parameters"]["changes"] == 1 and shown["optimizer state"]["changes"] == 1, f"{shown}"
+        assert shown["activations"]["least"] == 0 and shown["activations"]["changes"] >= 4, f"{shown}"
+        assert shown["gradients"]["least"] == 0, f"{shown}"
         expect_parts_to_be_the_allocations(trace)
-        print(f"     {options}: {most}")
+        print(f"{options}: {most}")
 
 
-@test
-def a_timeline_shows_the_ranks_that_were_asked_for_and_counts_what_did_not_fit(world):
+def test_a_timeline_shows_the_ranks_that_were_asked_for_and_counts_what_did_not_fit(world):
     job = run(world, "{eventLog: true, timeline: {iterations: 1, ranks: [1], operations: 12}}")
     without = run(world, "{eventLog: true}")
     done, trace = fetch(world, job)
-    expect(done.returncode == 0, f"eidolon timeline: {done.stderr}")
+    assert done.returncode == 0, f"eidolon timeline: {done.stderr}"
     ask = lambda sql: trace_tables.ask(trace, sql)
 
     ranks = [row["name"] for row in ask("SELECT name FROM track WHERE name LIKE 'rank %'")]
-    expect(ranks == ["rank 1"], f"ranks: {ranks}")
+    assert ranks == ["rank 1"], f"ranks: {ranks}"
     counts = {
         row["key"]: row["int_value"]
         for row in ask("SELECT key, int_value FROM args JOIN slice USING (arg_set_id) WHERE category = 'iteration'")
     }
     shown = len(ask(OPERATIONS))
-    expect(shown == 12, f"{shown} operations of at most 12")
-    expect(counts["debug.operations_left_out"] == counts["debug.operations"] - shown > 0, f"left out: {counts}")
+    assert shown == 12, f"{shown} operations of at most 12"
+    assert counts["debug.operations_left_out"] == counts["debug.operations"] - shown > 0, f"left out: {counts}"
     # Looking does not change what is seen.
-    expect(world.event_logs(job) == world.event_logs(without), "the timeline changes the prediction")
+    assert world.event_logs(job) == world.event_logs(without), "the timeline changes the prediction"
     done, _ = fetch(world, without)
-    expect(done.returncode == 1 and "keeps no timeline" in done.stderr, f"a job without a timeline: {done.stderr}")
+    assert done.returncode == 1 and "keeps no timeline" in done.stderr, f"a job without a timeline: {done.stderr}"

@@ -1,11 +1,11 @@
-"""Tokens that launches tell: as many as the job says, or none and why. Run by behaviour.py."""
+"""Tokens that launches tell: as many as the job says, or none and why."""
 
 import json
 import pathlib
 import textwrap
 
-from recording_behaviour import expect_equal, record, replay
-from trial import expect, expect_complete, prediction_of, test
+from jobs import expect_complete, prediction_of
+from recordings import expect_equal, record, replay
 
 PROGRAMS = pathlib.Path(__file__).resolve().parents[1] / "folding" / "programs"
 
@@ -85,43 +85,41 @@ def expect_tokens(job, tokens, source="declared"):
     expect_complete(job)
     prediction = prediction_of(job)
     found = {key: value for key, value in prediction.items() if key.startswith("tokens")}
-    print(f"     {json.dumps(found)}")
-    expect(prediction.get("tokensSource") == source, f"source: {found}")
-    expect(prediction.get("tokensPerIteration") == tokens, f"an iteration has {tokens}: {found}")
-    expect(prediction.get("tokensDerived") == tokens, f"launches tell {tokens}: {found}")
-    expect("tokensNotDerived" not in prediction, f"derived and not: {found}")
+    print(f"{json.dumps(found)}")
+    assert prediction.get("tokensSource") == source, f"source: {found}"
+    assert prediction.get("tokensPerIteration") == tokens, f"an iteration has {tokens}: {found}"
+    assert prediction.get("tokensDerived") == tokens, f"launches tell {tokens}: {found}"
+    assert "tokensNotDerived" not in prediction, f"derived and not: {found}"
     mean = prediction["iterationSeconds"]["mean"]
-    expect(abs(prediction["tokensPerSecond"] * mean / tokens - 1) < 1e-9, f"tokens/s: {found}")
+    assert abs(prediction["tokensPerSecond"] * mean / tokens - 1) < 1e-9, f"tokens/s: {found}"
     return prediction
 
 
 def expect_model_flops(prediction, more):
     """What the GPUs multiply is as many times what the model takes."""
     source, share = prediction.get("modelFlopsSource"), prediction.get("modelFlopsUtilization", 0)
-    print(f"     MFU {share:.5f}, HFU {prediction['matrixFlops']['utilization']:.5f}")
-    expect(source == "derived", f"model FLOPs: {source}")
+    print(f"MFU {share:.5f}, HFU {prediction['matrixFlops']['utilization']:.5f}")
+    assert source == "derived", f"model FLOPs: {source}"
     found = prediction["matrixFlops"]["utilization"] / share
-    expect(abs(found - more) < 0.02, f"{found:.3f} times the model's, not {more:.3f}")
+    assert abs(found - more) < 0.02, f"{found:.3f} times the model's, not {more:.3f}"
 
 
 def expect_none(job, *words):
     expect_complete(job)
     prediction = prediction_of(job)
-    print(f"     {prediction.get('tokensNotDerived')}")
+    print(f"{prediction.get('tokensNotDerived')}")
     for word in words:
-        expect(word in prediction.get("tokensNotDerived", ""), f"'{word}' in {prediction.get('tokensNotDerived')}")
+        assert word in prediction.get("tokensNotDerived", ""), f"'{word}' in {prediction.get('tokensNotDerived')}"
     for key in ("tokensSource", "tokensPerIteration", "tokensDerived", "tokensPerSecond"):
-        expect(key not in prediction, f"{key} without tokens")
+        assert key not in prediction, f"{key} without tokens"
 
 
-@test
-def data_parallel_ranks_with_micro_batches_tell_their_tokens(world):
+def test_data_parallel_ranks_with_micro_batches_tell_their_tokens(world):
     job = world.server.run(declared(world.job(gpt(PARALLEL, MICRO_BATCHES), ranks=2), 2 * 2 * 4 * 128))
     expect_tokens(job, 2048)
 
 
-@test
-def tokens_come_without_being_declared_and_from_a_recording(world):
+def test_tokens_come_without_being_declared_and_from_a_recording(world):
     run, document, file = record(world, gpt())
     prediction = expect_tokens(run, 512, source="derived")
     # A backward pass of attention multiplies 2.5 times as much as the forward pass.
@@ -129,8 +127,7 @@ def tokens_come_without_being_declared_and_from_a_recording(world):
     expect_equal(world, run, replay(world, document, file))
 
 
-@test
-def what_checkpointing_computes_again_is_not_the_models(world):
+def test_what_checkpointing_computes_again_is_not_the_models(world):
     setup = """
 from torch.utils.checkpoint import checkpoint
 layers = model.layers
@@ -145,21 +142,18 @@ model.layers = Again()
     expect_model_flops(prediction, (4 * layers + 3 * scores) / (3 * (layers + scores)))
 
 
-@test
-def frozen_layers_tell_no_utilization_of_the_model(world):
+def test_frozen_layers_tell_no_utilization_of_the_model(world):
     setup = "for weight in model.layers.parameters():\n    weight.requires_grad_(False)\n"
     prediction = expect_tokens(world.server.run(world.job(gpt(setup))), 512, source="derived")
-    expect("modelFlopsUtilization" not in prediction, f"derived: {prediction.get('modelFlopsUtilization')}")
-    expect(prediction["matrixFlops"]["utilization"] > 0, "of the hardware")
+    assert "modelFlopsUtilization" not in prediction, f"derived: {prediction.get('modelFlopsUtilization')}"
+    assert prediction["matrixFlops"]["utilization"] > 0, "of the hardware"
 
 
-@test
-def a_last_word_that_is_not_scored_counts_all_the_same(world):
+def test_a_last_word_that_is_not_scored_counts_all_the_same(world):
     expect_tokens(world.server.run(world.job(gpt(step=SHORTER))), 1024, source="derived")
 
 
-@test
-def gradients_as_large_as_the_words_rows_do_not_make_tokens_shared(world):
+def test_gradients_as_large_as_the_words_rows_do_not_make_tokens_shared(world):
     # 512 words of 256 numbers, and a layer of 512 x 256 whose gradient is averaged alone.
     setup = """
 model.layers = nn.Sequential(nn.Linear(256, 512), nn.ReLU(), nn.Linear(512, 256)).cuda()
@@ -169,8 +163,7 @@ dist.init_process_group("nccl")
     expect_tokens(world.server.run(declared(world.job(gpt(setup, step), ranks=2), 1024)), 1024)
 
 
-@test
-def ranks_that_share_layers_but_not_the_table_count_their_tokens_once(world):
+def test_ranks_that_share_layers_but_not_the_table_count_their_tokens_once(world):
     setup = """
 dist.init_process_group("nccl")
 class Half(torch.autograd.Function):
@@ -192,24 +185,21 @@ model.layers = nn.Sequential(Halves(), Halves()).cuda()
     expect_tokens(world.server.run(declared(world.job(gpt(setup), ranks=2), 512)), 512)
 
 
-@test
-def tensor_parallel_stages_of_a_pipeline_count_their_tokens_once(world):
+def test_tensor_parallel_stages_of_a_pipeline_count_their_tokens_once(world):
     # Two replicas of two stages of two ranks each.
     document = world.job((PROGRAMS / "megatron_pipeline.py").read_text(), ranks=8)
     document = document.replace('["torchrun", "script.py"]', '["torchrun", "script.py", "2", "2"]')
     expect_tokens(world.server.run(declared(document, 2 * 4 * 2 * 256), seconds=300), 4096)
 
 
-@test
-def mirrored_ranks_have_tokens_too(world):
+def test_mirrored_ranks_have_tokens_too(world):
     document = world.job(gpt(PARALLEL), ranks=4, servers=4, extra="folding: {mode: required}\n")
     job = world.server.run(declared(document, 16 * 512))
     expect_tokens(job, 8192)
-    expect(prediction_of(job)["folding"]["mirrored"] > 0, "no rank was mirrored")
+    assert prediction_of(job)["folding"]["mirrored"] > 0, "no rank was mirrored"
 
 
-@test
-def classes_of_sentences_and_images_have_no_derived_tokens(world):
+def test_classes_of_sentences_and_images_have_no_derived_tokens(world):
     sentences = """
 tokens = draw()
 hidden = model.layers(model.words(tokens)).mean(1)

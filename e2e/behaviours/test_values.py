@@ -1,9 +1,8 @@
-"""What a job reads from its emulated GPUs when small kernels are run for their values, which is the default.
-Run by behaviour.py."""
+"""What a job reads from its emulated GPUs when small kernels are run for their values, which is the default."""
 
 import json
 
-from trial import expect, expect_complete, test
+from jobs import expect_complete
 
 NO_VALUES = "values: {compute: false}\n"
 
@@ -393,31 +392,26 @@ STEPS = """
 """
 
 
-@test
-def control_flow_sees_what_kernels_computed(world):
+def test_control_flow_sees_what_kernels_computed(world):
     job = world.run(CONTROL_FLOW, measure=1, warmup=0)
     expect_complete(job)
 
 
-@test
-def random_numbers_are_those_of_the_generator(world):
+def test_random_numbers_are_those_of_the_generator(world):
     expect_complete(world.run(RANDOM, measure=2, warmup=0, boundary="{nvtx: step}"))
 
 
-@test
-def objects_and_token_counts_travel_between_ranks(world):
+def test_objects_and_token_counts_travel_between_ranks(world):
     expect_complete(world.run(OBJECTS, ranks=2, measure=2, warmup=0, boundary="{nvtx: step}"))
 
 
-@test
-def every_collective_of_objects_works_with_values_and_without(world):
+def test_every_collective_of_objects_works_with_values_and_without(world):
     for extra in ("", NO_VALUES):
         job = world.run(EVERY_OBJECT_COLLECTIVE, ranks=2, measure=2, warmup=0, boundary="{nvtx: step}", extra=extra)
         expect_complete(job)
 
 
-@test
-def computed_values_leave_predicted_time_alone(world):
+def test_computed_values_leave_predicted_time_alone(world):
     outcomes = []
     for extra in (NO_VALUES, ""):
         job = world.run(STEPS, measure=3, boundary="{nvtx: step}", extra=extra)
@@ -428,27 +422,23 @@ def computed_values_leave_predicted_time_alone(world):
         outcomes.append((prediction, world.event_logs(job)))
     for key in outcomes[0][0]:
         one, other = (outcome[0].get(key) for outcome in outcomes)
-        expect(one == other, f"{key} is {json.dumps(one)[:300]} or {json.dumps(other)[:300]}")
-    expect(outcomes[0][1] and outcomes[0][1] == outcomes[1][1], "event logs differ")
+        assert one == other, f"{key} is {json.dumps(one)[:300]} or {json.dumps(other)[:300]}"
+    assert outcomes[0][1] and outcomes[0][1] == outcomes[1][1], "event logs differ"
 
 
-@test
-def a_tiny_model_writes_the_tokens_of_the_cpu(world):
+def test_a_tiny_model_writes_the_tokens_of_the_cpu(world):
     expect_complete(world.run(GENERATE, measure=2, warmup=0, boundary="{nvtx: step}"))
 
 
-@test
-def training_on_small_pictures_follows_the_loss_of_the_cpu(world):
+def test_training_on_small_pictures_follows_the_loss_of_the_cpu(world):
     expect_complete(world.run(PICTURES, measure=16, warmup=0, boundary="{nvtx: step}"))
 
 
-@test
-def tokens_travel_to_the_experts_that_a_router_chose(world):
+def test_tokens_travel_to_the_experts_that_a_router_chose(world):
     expect_complete(world.run(EXPERTS, ranks=2, measure=2, warmup=0, boundary="{nvtx: step}"))
 
 
-@test
-def compiled_functions_compute_what_they_say(world):
+def test_compiled_functions_compute_what_they_say(world):
     expect_complete(world.run(COMPILED, measure=2, warmup=0, boundary="{nvtx: step}"))
 
 
@@ -456,28 +446,24 @@ def compiled_for_gpu(world, gpu, capability):
     script = COMPILED_FOR_GPU.replace("CAPABILITY", str(capability))
     job = world.run(script, gpu=gpu, measure=2, warmup=0, boundary="{nvtx: step}")
     expect_complete(job)
-    expect(not job["status"]["prediction"].get("unknownReads"), "values were not known")
+    assert not job["status"]["prediction"].get("unknownReads"), "values were not known"
 
 
-@test
-def batch_normalisation_follows_that_of_the_cpu(world):
+def test_batch_normalisation_follows_that_of_the_cpu(world):
     job = world.run(BATCH_NORM, measure=2, warmup=0, boundary="{nvtx: step}")
     expect_complete(job)
-    expect(not job["status"]["prediction"].get("unknownReads"), "a result was not known")
+    assert not job["status"]["prediction"].get("unknownReads"), "a result was not known"
 
 
-@test
-def dropout_keeps_what_its_seed_says(world):
+def test_dropout_keeps_what_its_seed_says(world):
     expect_complete(world.run(DROPOUT, measure=2, warmup=0, boundary="{nvtx: step}"))
 
 
-@test
-def kernels_for_an_a100_compute_what_the_cpu_does(world):
+def test_kernels_for_an_a100_compute_what_the_cpu_does(world):
     compiled_for_gpu(world, "A100-SXM4-80GB", (8, 0))
 
 
-@test
-def kernels_for_a_b200_compute_what_the_cpu_does(world):
+def test_kernels_for_a_b200_compute_what_the_cpu_does(world):
     compiled_for_gpu(world, "B200-SXM-180GB", (10, 0))
 
 
@@ -507,8 +493,7 @@ SMALL_MODEL = """
 """
 
 
-@test
-def losses_of_a_small_model_on_two_ranks_are_those_of_the_cpu(world):
+def test_losses_of_a_small_model_on_two_ranks_are_those_of_the_cpu(world):
     job = world.run(SMALL_MODEL, ranks=2, measure=100)
     expect_complete(job)
-    expect(not job["status"]["prediction"].get("unknownReads"), "a loss was not known")
+    assert not job["status"]["prediction"].get("unknownReads"), "a loss was not known"

@@ -1,28 +1,15 @@
-"""What must hold of whole runs: determinism, clocks, failures and the messages users see.
+"""What must hold of whole runs: determinism, clocks, failures and the messages users see."""
 
-    behaviour.py --build DIR --python DIR [--beside N] [NAME ...]
-
-N tests run beside each other (as many as there are processors: each waits a third of its time), each with a server of
-its own, but for those that are marked `alone`, which run last. Each test is a function named for the behaviour; `job`
-makes the document of a small job whose command is a piece of Python.
-"""
-
-import argparse
-import contextlib
-import io
 import json
-import multiprocessing
-import os
-import resource
 import subprocess
 import sys
 import tempfile
 import textwrap
 import time
-import traceback
 
+import pytest
+from jobs import expect_complete, expect_failed, prediction_of
 from server import Server, verdict
-from trial import TESTS, World, alone, expect, expect_complete, expect_failed, prediction_of, test
 
 # A small data-parallel loop; DELAY is filled in by tests.
 LOOP = """
@@ -52,21 +39,19 @@ def outcome(world, job):
 def expect_same(one, other):
     """Two outcomes are equal to the last digit."""
     for key, value in one["prediction"].items():
-        expect(
-            other["prediction"].get(key) == value,
-            f"{key} differs: {json.dumps(value)[:400]} or {json.dumps(other['prediction'].get(key))[:400]}",
+        assert other["prediction"].get(key) == value, (
+            f"{key} differs: {json.dumps(value)[:400]} or {json.dumps(other['prediction'].get(key))[:400]}"
         )
     for name, log in one["events"].items():
         pairs = zip(log.splitlines(), other["events"].get(name, b"").splitlines())
         different = next((pair for pair in pairs if pair[0] != pair[1]), None)
-        expect(different is None and other["events"].get(name) == log, f"{name} differs first at {different}")
-    expect(one["prediction"].keys() == other["prediction"].keys(), "one has more keys")
-    expect(one["events"].keys() == other["events"].keys(), "one has more event logs")
+        assert different is None and other["events"].get(name) == log, f"{name} differs first at {different}"
+    assert one["prediction"].keys() == other["prediction"].keys(), "one has more keys"
+    assert one["events"].keys() == other["events"].keys(), "one has more event logs"
 
 
-@test
-@alone
-def fixed_host_model_is_bit_identical_on_a_loaded_machine_and_with_delays(world):
+@pytest.mark.alone
+def test_fixed_host_model_is_bit_identical_on_a_loaded_machine_and_with_delays(world):
     # Work of the CPU that calls nothing of the GPU costs nothing in the fixed model, however long it takes.
     delay = "sum(range(4_000_000)) if rank == 1 else None"
 
@@ -74,10 +59,9 @@ def fixed_host_model_is_bit_identical_on_a_loaded_machine_and_with_delays(world)
         return outcome(world, world.run(LOOP.replace("DELAY", statement), ranks=2, measure=measure))
 
     whole, stopped = run("pass", measure=100), run("pass", measure=4)
-    expect(whole["events"], "no event log was written")
-    expect(
-        sum(map(len, stopped["events"].values())) < sum(map(len, whole["events"].values())),
-        "a job that is stopped after 6 of 10 iterations logs them all",
+    assert whole["events"], "no event log was written"
+    assert sum(map(len, stopped["events"].values())) < sum(map(len, whole["events"].values())), (
+        "a job that is stopped after 6 of 10 iterations logs them all"
     )
     expect_same(whole, run(delay, measure=100))
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4)]
@@ -90,8 +74,7 @@ def fixed_host_model_is_bit_identical_on_a_loaded_machine_and_with_delays(world)
             process.wait()
 
 
-@test
-def ranks_may_start_in_any_order(world):
+def test_ranks_may_start_in_any_order(world):
     # Started by hand, ranks look for each other: they sleep between two looks, at random, as often as the
     # other one is not there yet. The launcher's pause lasts a second of real time, asleep or at work.
     launcher = """
@@ -125,17 +108,16 @@ def ranks_may_start_in_any_order(world):
         expect_same(results[0], other)
 
 
-@test
-@alone
-def the_measured_host_model_keeps_the_gpus_work(world):
+@pytest.mark.alone
+def test_the_measured_host_model_keeps_the_gpus_work(world):
     predictions = {}
     for model in ("fixed", "measured"):
         document = world.job(LOOP.replace("DELAY", "pass"), ranks=2, servers=2)
         job = world.server.run(document.replace("kind: fixed", f"kind: {model}"), seconds=300)
         expect_complete(job)
         p = predictions[model] = job["status"]["prediction"]
-        print(f"     {model}: {p['iterationSeconds']['mean'] * 1e6:.1f} us, {json.dumps(p['breakdown'])}")
-        expect(abs(sum(p["breakdown"].values()) - 1) < 1e-6, "the shares do not add up to 1")
+        print(f"{model}: {p['iterationSeconds']['mean'] * 1e6:.1f} us, {json.dumps(p['breakdown'])}")
+        assert abs(sum(p["breakdown"].values()) - 1) < 1e-6, "the shares do not add up to 1"
     # By kernels, not by shares of the time: a step that begins late on one rank makes that longer or shorter.
     kernels = {
         model: {kernel["name"]: kernel for kernel in p["kernels"] if not kernel["family"].startswith("nccl")}
@@ -145,19 +127,18 @@ def the_measured_host_model_keeps_the_gpus_work(world):
         {model: {name: kernel[field] for name, kernel in found.items()} for model, found in kernels.items()}
         for field in ("shortestPicoseconds", "launches", "seconds")
     )
-    expect(len(shortest["fixed"]) >= 3, f"no kernels are listed: {shortest}")
-    expect(shortest["measured"] == shortest["fixed"], f"the same kernels take other times: {shortest}")
-    expect(launches["measured"] == launches["fixed"], f"the GPU does not do the same work: {launches}")
+    assert len(shortest["fixed"]) >= 3, f"no kernels are listed: {shortest}"
+    assert shortest["measured"] == shortest["fixed"], f"the same kernels take other times: {shortest}"
+    assert launches["measured"] == launches["fixed"], f"the GPU does not do the same work: {launches}"
     # What runs beside collectives, and is slower then, depends on the host.
     gpu = {model: sum(found.values()) for model, found in seconds.items()}
-    expect(0.9 * gpu["fixed"] < gpu["measured"] < 1.1 * gpu["fixed"], f"the GPU does not do the same work: {gpu}")
+    assert 0.9 * gpu["fixed"] < gpu["measured"] < 1.1 * gpu["fixed"], f"the GPU does not do the same work: {gpu}"
     # Of two ranks.
-    expect(predictions["measured"]["iterationSeconds"]["mean"] > gpu["fixed"] / 2, "faster than its own kernels")
-    expect(0 < predictions["measured"]["breakdown"]["host"] < 1, "the host costs nothing")
+    assert predictions["measured"]["iterationSeconds"]["mean"] > gpu["fixed"] / 2, "faster than its own kernels"
+    assert 0 < predictions["measured"]["breakdown"]["host"] < 1, "the host costs nothing"
 
 
-@test
-def events_clocks_and_report_tell_one_story(world):
+def test_events_clocks_and_report_tell_one_story(world):
     job = world.run(
         """
         import time, torch
@@ -179,15 +160,14 @@ def events_clocks_and_report_tell_one_story(world):
     lines = [
         line.split()[1:] for line in world.server.logs(job["metadata"]["name"]).splitlines() if line.startswith("story")
     ]
-    expect(len(lines) > 5, f"a line of the program is missing: {lines} {verdict(job)}")
+    assert len(lines) > 5, f"a line of the program is missing: {lines} {verdict(job)}"
     clock, event = (float(x) for x in lines[5])
     report = job["status"]["prediction"]["iterationSeconds"]["mean"]
-    print(f"     perf_counter {clock:.6f} s, events {event:.6f} s, report {report:.6f} s")
-    expect(abs(clock - event) / event < 0.02 and abs(report - event) / event < 0.02, "they differ")
+    print(f"perf_counter {clock:.6f} s, events {event:.6f} s, report {report:.6f} s")
+    assert abs(clock - event) / event < 0.02 and abs(report - event) / event < 0.02, "they differ"
 
 
-@test
-def device_queries_answer_as_the_emulated_gpu(world):
+def test_device_queries_answer_as_the_emulated_gpu(world):
     job = world.run(
         """
         import pynvml, torch
@@ -207,12 +187,11 @@ def device_queries_answer_as_the_emulated_gpu(world):
     )
     expect_complete(job)
     facts = [line for line in world.server.logs(job["metadata"]["name"]).splitlines() if line.startswith("facts")][0]
-    print("     " + facts)
-    expect(facts == "facts|1|(9, 0)|132|NVIDIA H100 80GB HBM3|True|True", facts)
+    print("" + facts)
+    assert facts == "facts|1|(9, 0)|132|NVIDIA H100 80GB HBM3|True|True"
 
 
-@test
-def a_virtual_hour_fires_no_watchdog_and_waits_return(world):
+def test_a_virtual_hour_fires_no_watchdog_and_waits_return(world):
     job = world.run(
         """
         import threading, time, torch, os
@@ -240,12 +219,11 @@ def a_virtual_hour_fires_no_watchdog_and_waits_return(world):
     )
     expect_complete(job)
     log = world.server.logs(job["metadata"]["name"])
-    expect("slept 3600" in log, log[-2000:])
-    expect("waited 0.5" in log, log[-2000:])
+    assert "slept 3600" in log, log[-2000:]
+    assert "waited 0.5" in log, log[-2000:]
 
 
-@test
-def out_of_memory_is_a_verdict(world):
+def test_out_of_memory_is_a_verdict(world):
     job = world.run("""
         import torch
         keep = []
@@ -253,27 +231,24 @@ def out_of_memory_is_a_verdict(world):
     """)
     expect_failed(job, "OutOfMemory", "GiB")
     log = world.server.logs(job["metadata"]["name"])
-    expect("torch.OutOfMemoryError" in log, log[-2000:])
+    assert "torch.OutOfMemoryError" in log, log[-2000:]
 
 
-@test
-def out_of_memory_keeps_the_memory_report(world):
+def test_out_of_memory_keeps_the_memory_report(world):
     job = world.run("""
         import torch
         keep = []
         while True: keep.append(torch.empty(8 << 30, dtype=torch.uint8, device="cuda"))
     """)
     peak = job["status"]["prediction"]["memory"]["peakBytes"]
-    expect(70 << 30 < peak < 81 << 30, f"high-water mark {peak}")
+    assert 70 << 30 < peak < 81 << 30, f"high-water mark {peak}"
 
 
-@test
-def a_crashing_script_is_reported_with_its_last_lines(world):
+def test_a_crashing_script_is_reported_with_its_last_lines(world):
     expect_failed(world.run("raise ValueError('bad batch')"), "CommandFailed", "exit status 1", "bad batch")
 
 
-@test
-def a_missing_command_is_named(world):
+def test_a_missing_command_is_named(world):
     expect_failed(world.run("", command=["no-such-program"]), "CommandFailed", "no-such-program")
 
 
@@ -281,15 +256,14 @@ def seconds_after(world, name, word):
     """The job once it has ended, and the real seconds since its line `word`."""
     deadline = time.monotonic() + 120
     while word not in world.server.logs(name):
-        expect(time.monotonic() < deadline, f"'{word}' was not written")
+        assert time.monotonic() < deadline, f"'{word}' was not written"
         time.sleep(0.1)
     started = time.monotonic()
     return world.server.wait(name, 120), time.monotonic() - started
 
 
-@test
-@alone
-def a_killed_rank_takes_the_job_down_within_five_seconds(world):
+@pytest.mark.alone
+def test_a_killed_rank_takes_the_job_down_within_five_seconds(world):
     for servers, ranks, victim in ((1, 2, 1), (2, 2, 3)):
         name = world.server.submit(
             world.job(
@@ -310,12 +284,11 @@ def a_killed_rank_takes_the_job_down_within_five_seconds(world):
         )
         job, seconds = seconds_after(world, name, "dies")
         expect_failed(job, "RankLost", f"rank {victim}", "SIGKILL")
-        print(f"     {seconds:.1f} s after its death, {servers} server(s)")
-        expect(seconds < 5, f"the job ended {seconds:.1f} s after the rank's death")
+        print(f"{seconds:.1f} s after its death, {servers} server(s)")
+        assert seconds < 5, f"the job ended {seconds:.1f} s after the rank's death"
 
 
-@test
-def a_mismatched_collective_is_named(world):
+def test_a_mismatched_collective_is_named(world):
     expect_failed(
         world.run(
             """
@@ -334,8 +307,7 @@ def a_mismatched_collective_is_named(world):
     )
 
 
-@test
-def a_rank_that_never_joins_is_a_deadlock(world):
+def test_a_rank_that_never_joins_is_a_deadlock(world):
     name = world.server.submit(
         world.job(
             """
@@ -356,12 +328,11 @@ def a_rank_that_never_joins_is_a_deadlock(world):
     )
     job, seconds = seconds_after(world, name, "hangs")
     expect_failed(job, "Deadlock", "all_reduce", "1000 float32", "rank 0 waits", "rank 1 has not called it")
-    print(f"     {seconds:.1f} s after the hang")
-    expect(seconds < 10, f"the verdict took {seconds:.1f} s")
+    print(f"{seconds:.1f} s after the hang")
+    assert seconds < 10, f"the verdict took {seconds:.1f} s"
 
 
-@test
-def work_outside_the_gpu_is_not_a_deadlock(world):
+def test_work_outside_the_gpu_is_not_a_deadlock(world):
     job = world.run(
         """
         import os, subprocess, sys, torch, torch.distributed as dist
@@ -386,8 +357,7 @@ def work_outside_the_gpu_is_not_a_deadlock(world):
     expect_complete(job)
 
 
-@test
-def an_unsupported_call_is_named(world):
+def test_an_unsupported_call_is_named(world):
     job = world.run(
         """
         import ctypes, torch
@@ -403,7 +373,7 @@ def an_unsupported_call_is_named(world):
     )
     expect_complete(job)
     calls = {call["name"]: call["count"] for call in job["status"]["prediction"]["unsupportedCalls"]}
-    expect("cuGraphicsUnregisterResource" in calls, calls)
+    assert "cuGraphicsUnregisterResource" in calls
     strict = world.run(
         """
         import ctypes, torch
@@ -415,8 +385,7 @@ def an_unsupported_call_is_named(world):
     expect_failed(strict, "UnsupportedCall", "cuGraphicsUnregisterResource")
 
 
-@test
-def bad_documents_are_answered_field_by_field(world):
+def test_bad_documents_are_answered_field_by_field(world):
     document = world.job("pass")
     cases = [
         (document.replace("gpusPerServer: 1", "gpusPerServer: 1, gpu: H100-SXM-80GB"), "gpu", "H100-SXM5-80GB"),
@@ -426,15 +395,14 @@ def bad_documents_are_answered_field_by_field(world):
     ]
     for text, pointer, word in cases:
         status, answer = world.server.request("POST", world.server.jobs_path(), text)
-        expect(status in (400, 422), f"answered {status}: {answer}")
+        assert status in (400, 422), f"answered {status}: {answer}"
         errors = answer["errors"]
         found = [e for e in errors if pointer in e["pointer"] and word in e["detail"]]
-        expect(found, f"no problem names {pointer} and '{word}': {errors}")
-        print(f"     {found[0]['pointer']}: {found[0]['detail']}")
+        assert found, f"no problem names {pointer} and '{word}': {errors}"
+        print(f"{found[0]['pointer']}: {found[0]['detail']}")
 
 
-@test
-def jobs_survive_the_controllers_death(world):
+def test_jobs_survive_the_controllers_death(world):
     data = tempfile.mkdtemp(dir=world.folder)
     with Server(world.build, world.python, data=data) as server:
         name = server.submit(world.job("import time, torch\nwhile True: time.sleep(1); torch.cuda.synchronize()"))
@@ -442,17 +410,16 @@ def jobs_survive_the_controllers_death(world):
         while not any(
             c["type"] == "Running" and c["status"] in ("True", True) for c in server.get(name)["status"]["conditions"]
         ):
-            expect(time.monotonic() < deadline, "the job did not start")
+            assert time.monotonic() < deadline, "the job did not start"
             time.sleep(0.1)
         server.kill()
         server.start()
         condition = verdict(server.wait(name, 30))
-        expect(condition["type"] == "Interrupted", f"came back as {condition}")
-        print(f"     {condition['type']}: {condition['message']}")
+        assert condition["type"] == "Interrupted", f"came back as {condition}"
+        print(f"{condition['type']}: {condition['message']}")
 
 
-@test
-def gemms_of_experts_take_the_time_of_their_tokens(world):
+def test_gemms_of_experts_take_the_time_of_their_tokens(world):
     """Their kernel finds its sizes in device memory, and its grid says nothing."""
     script = """
         import torch
@@ -474,124 +441,12 @@ def gemms_of_experts_take_the_time_of_their_tokens(world):
         job = world.run(script.replace("TOKENS", str(tokens)))
         expect_complete(job)
         prediction = job["status"]["prediction"]
-        expect(prediction["coverage"]["assumed"] == 0, f"coverage: {prediction['coverage']}")
+        assert prediction["coverage"]["assumed"] == 0, f"coverage: {prediction['coverage']}"
         grouped = [k for k in prediction["kernels"] if "GroupProblemShape" in k["name"]]
-        expect(sum(k["launches"] for k in grouped) == 3, f"not three GEMMs an iteration: {grouped}")
+        assert sum(k["launches"] for k in grouped) == 3, f"not three GEMMs an iteration: {grouped}"
         return sum(k["seconds"] for k in grouped)
 
     few, many = gemms(16384), gemms(65536)
     rate = 3 * 2 * 65536 * 2048 * 4096 / many
-    expect(4.5e14 < rate < 9e14, f"{rate:.3g} operations a second of an H100")
-    expect(3.2 < many / few < 4.8, f"four times the tokens take {many / few:.2f} times as long")
-
-
-def main():
-    # They register their tests when they are imported; after this file's own.
-    import critical_path_behaviour  # noqa: F401
-    import crowd_behaviour  # noqa: F401
-    import access_behaviour  # noqa: F401
-    import calls_behaviour  # noqa: F401
-    import clocks_behaviour  # noqa: F401
-    import comparison_behaviour  # noqa: F401
-    import cuda12_behaviour  # noqa: F401
-    import declared_behaviour  # noqa: F401
-    import disk_behaviour  # noqa: F401
-    import determinism_behaviour  # noqa: F401
-    import fabric_behaviour  # noqa: F401
-    import folding_behaviour  # noqa: F401
-    import failure_behaviour  # noqa: F401
-    import host_time_behaviour  # noqa: F401
-    import iterations_behaviour  # noqa: F401
-    import launch_behaviour  # noqa: F401
-    import life_behaviour  # noqa: F401
-    import measuring_behaviour  # noqa: F401
-    import memory_behaviour  # noqa: F401
-    import notebook_behaviour  # noqa: F401
-    import output_behaviour  # noqa: F401
-    import overlap_behaviour  # noqa: F401
-    import profiler_behaviour  # noqa: F401
-    import program_behaviour  # noqa: F401
-    import ranks_behaviour  # noqa: F401
-    import recurrent_behaviour  # noqa: F401
-    import rendezvous_behaviour  # noqa: F401
-    import recording_behaviour  # noqa: F401
-    import sweep_behaviour  # noqa: F401
-    import timeline_behaviour  # noqa: F401
-    import tokens_behaviour  # noqa: F401
-    import trace_tools_behaviour  # noqa: F401
-    import values_behaviour  # noqa: F401
-
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--build", required=True, type=os.path.abspath)
-    parser.add_argument("--python", required=True)
-    parser.add_argument("--beside", type=int, default=max(1, os.cpu_count() or 1), metavar="N")
-    parser.add_argument("names", nargs="*")
-    a = parser.parse_args()
-    if unknown := set(a.names) - {t.__name__ for t in TESTS}:
-        sys.exit(f"behaviour: no test is called {', '.join(sorted(unknown))}")
-    results = []
-    skipped = 0
-    together, alone = [], []
-    for function in TESTS:
-        reason = getattr(function, "pending", None)
-        if a.names and function.__name__ not in a.names:
-            continue
-        if reason and not a.names:
-            print(f"skip {function.__name__}: {reason}", flush=True)
-            skipped += 1
-        else:
-            (alone if getattr(function, "alone", False) else together).append(function)
-    for functions, count in ((together, min(a.beside, len(together))), (alone, min(1, len(alone)))):
-        results += run_beside(a, functions, count)
-    failed = len(together) + len(alone) - sum(results)
-    print(f"behaviour: {sum(results)} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed else 0
-
-
-def run_beside(a, functions, count):
-    """Whether each has passed. `count` processes take the next one as they come free."""
-    due, results = multiprocessing.Queue(), multiprocessing.Queue()
-    for index in [*range(len(functions)), *[None] * count]:
-        due.put(index)
-    lanes = [multiprocessing.Process(target=run_those_due, args=(a, functions, due, results)) for _ in range(count)]
-    for lane in lanes:
-        lane.start()
-    for lane in lanes:
-        lane.join()
-    return [results.get() for _ in range(len(functions)) if not results.empty()]
-
-
-def run_those_due(a, functions, due, results):
-    with tempfile.TemporaryDirectory(prefix="behaviour-") as folder:
-        world = World(a.build, a.python, folder)
-        with Server(a.build, a.python) as server:
-            world.server = server
-            while (index := due.get()) is not None:
-                results.put(passes(functions[index], world))
-
-
-def processor_seconds(server):
-    """What this process, those it has waited for, the server and its jobs that ended have worked."""
-    own, ended = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
-    return own.ru_utime + own.ru_stime + ended.ru_utime + ended.ru_stime + server.processor_seconds()
-
-
-def passes(function, world):
-    """Runs it, and prints what it printed together with how it ended, how long it took and what it worked."""
-    started, said, result = time.monotonic(), io.StringIO(), "ok  "
-    worked = processor_seconds(world.server)
-    try:
-        with contextlib.redirect_stdout(said):
-            function(world)
-    except Exception as error:  # The other tests still run.
-        result = "FAIL"
-        said.write("     " + "".join(traceback.format_exception_only(error)).strip()[:3000] + "\n")
-    took, worked = time.monotonic() - started, processor_seconds(world.server) - worked
-    said.write(f"{result} {function.__name__} ({took:.1f} s, {worked:.1f} s of processors)\n")
-    sys.stdout.write(said.getvalue())
-    sys.stdout.flush()
-    return result == "ok  "
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    assert 4.5e14 < rate < 9e14, f"{rate:.3g} operations a second of an H100"
+    assert 3.2 < many / few < 4.8, f"four times the tokens take {many / few:.2f} times as long"

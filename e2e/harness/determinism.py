@@ -24,7 +24,7 @@ import time
 
 from determinism_programs import FSDP2
 from server import Server
-from trial import World, expect_complete
+from jobs import World, expect_complete
 
 # Data parallel training with what else moves clocks in real programs: workers and threads that load data, timed
 # waits that end and that expire, sleeps, queries of events, values that the host reads.
@@ -283,7 +283,7 @@ def first_difference(one, other):
 
 
 class Determinism:
-    """A program and the server that runs it. `world` is a trial.World with a running server.
+    """A program and the server that runs it. `world` is a jobs.World.
 
     `start`: who starts the ranks: torchrun, a launcher of ours ("hand", on one server), or the program "itself".
     `keep`: a folder for the logs of runs that differ. `job`: more for World.job."""
@@ -387,8 +387,7 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # Nothing stays behind: neither load nor stopped ranks.
     program = read_program(a.program)
     with tempfile.TemporaryDirectory(prefix="determinism-") as folder, Server(a.build, a.python) as server:
-        world = World(a.build, a.python, folder)
-        world.server = server
+        world = World(server, folder)
         different = Determinism(world, program, ranks=a.ranks, servers=a.servers, start=a.start, keep=a.keep).check(
             a.runs, a.seed
         )

@@ -1,34 +1,13 @@
-"""The frame of behaviour tests: the registry, the world they run in, and what they expect of a job."""
+"""Documents of small jobs, the server that runs them, and what is expected of how a job ends."""
 
+import contextlib
 import json
 import pathlib
 import re
 import textwrap
+import time
 
 from server import verdict
-
-TESTS = []
-
-
-def test(function):
-    TESTS.append(function)
-    return function
-
-
-def alone(function):
-    """Marks a test that keeps the machine busy or measures what the machine's load changes: none runs beside it."""
-    function.alone = True
-    return function
-
-
-def pending(reason):
-    """Marks a test that does not pass yet: it is skipped with its reason unless it is named."""
-
-    def mark(function):
-        function.pending = reason
-        return function
-
-    return mark
 
 
 def prediction_of(job):
@@ -39,9 +18,11 @@ def prediction_of(job):
 class World:
     """What tests use: a running server, and where things are."""
 
-    def __init__(self, build, python, folder):
-        self.build, self.python, self.folder = pathlib.Path(build), python, pathlib.Path(folder)
-        self.server, self.count = None, 0
+    starts = 0  # Of torch, by all jobs whose documents were made: processes that import it.
+
+    def __init__(self, server, folder):
+        self.server, self.folder, self.count = server, pathlib.Path(folder), 0
+        self.build, self.python = server.build, server.python_environment
 
     def job(
         self,
@@ -96,20 +77,32 @@ class World:
         return {p.name: p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
-def expect(condition, message):
-    if not condition:
-        raise AssertionError(message)
-
-
 def expect_failed(job, reason, *words):
     condition = verdict(job)
-    expect(condition["type"] == "Failed", f"ended as {condition}")
-    expect(condition["reason"] == reason, f"reason is {condition['reason']}, expected {reason}: {condition['message']}")
+    assert condition["type"] == "Failed", f"ended as {condition}"
+    assert condition["reason"] == reason, f"reason is {condition['reason']}, expected {reason}: {condition['message']}"
     for word in words:
-        expect(word in condition["message"], f"'{word}' is not in: {condition['message']}")
-    print(f"     {reason}: {condition['message']}")
+        assert word in condition["message"], f"'{word}' is not in: {condition['message']}"
+    print(f"{reason}: {condition['message']}")
 
 
 def expect_complete(job):
     condition = verdict(job)
-    expect(condition["type"] == "Complete", f"ended as {condition}")
+    assert condition["type"] == "Complete", f"ended as {condition}"
+
+
+def wait_for_line(server, name, line, seconds=60):
+    deadline = time.monotonic() + seconds
+    while line not in server.logs(name):
+        assert time.monotonic() < deadline, f"'{line}' did not come: {server.logs(name)[-2000:]}"
+        time.sleep(0.1)
+
+
+def descendants(pid):
+    """Processes below `pid`; threads and processes that end meanwhile are passed over."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        for task in list(pathlib.Path(f"/proc/{pid}/task").iterdir()):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                for child in (task / "children").read_text().split():
+                    yield int(child)
+                    yield from descendants(int(child))

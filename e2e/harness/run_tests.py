@@ -79,7 +79,7 @@ def parts(python):
         ),
         Part(
             "behaviour",
-            [*harness, "e2e/harness/behaviour.py", "--build", str(release), "--python", python],
+            ["e2e/pytest", "behaviours", "--build", str(release), "-n", str(CORES)],
             needs=("build-release",),
             minutes=45,
         ),
@@ -121,6 +121,10 @@ def counts_in(text):
     if ctest:
         failed, total = int(ctest[-1][1]), int(ctest[-1][2])
         return total - failed, failed
+    of_pytest = re.findall(r"^=+ (.*) in [\d.]+s.* =+$", text, re.M)
+    if of_pytest:
+        found = {word.rstrip("s"): int(count) for count, word in re.findall(r"(\d+) (\w+)", of_pytest[-1])}
+        return found.get("passed", 0), found.get("failed", 0) + found.get("error", 0)
     plain = re.findall(r"(\d+) passed, (\d+) failed", text)
     return (int(plain[-1][0]), int(plain[-1][1])) if plain else None
 
@@ -129,7 +133,7 @@ def names_of_failed(text):
     """The tests that ctest, or a runner of ours, names as failed."""
     of_ctest = re.findall(r"^\s+\d+ - (\S+) \((.*)\)", text, re.M)
     return [name for name, why in of_ctest if why not in ("Skipped", "Disabled")] or re.findall(
-        r"^FAIL (\S+)", text, re.M
+        r"^(?:FAIL|FAILED|ERROR) (\S+)", text, re.M
     )
 
 
@@ -147,6 +151,8 @@ def beginning_and_end(lines):
 
 def words_of_failed(text):
     """What ctest, or a runner of ours, printed of each failed test, or else the end of the text."""
+    if of_pytest := re.search(r"^=+ (?:ERRORS|FAILURES) =+$.*?(?=^=+ short test)", text, re.M | re.S):
+        return of_pytest[0].splitlines()[:300]
     failed = re.compile(r"\s*\d+/\d+ Test +#\d+: .*\*\*\*(?!Skipped|Not Run \(Disabled)")
     another = re.compile(r"\s*(\d+/\d+ Test +#|Start +\d+:)")
     lines = text.splitlines()

@@ -56,6 +56,14 @@ def ask(trace, sql):
     return json.loads(done.stdout)
 
 
+def fetch(world, job):
+    """The trace, as the command fetches it."""
+    name = job["metadata"]["name"]
+    trace = world.folder / f"{name}.pftrace"
+    command = [world.build / "bin/eidolon", "--data-dir", world.server.data, "timeline", name, "-o", trace]
+    return subprocess.run(command, capture_output=True, text=True), trace
+
+
 def packets(data):
     """Those of a file of Zstandard frames."""
     import zstandard

@@ -1,4 +1,4 @@
-// The rendezvous by itself, for e2e/harness/rendezvous_behaviour.py:
+// The rendezvous by itself, for e2e/behaviours/test_rendezvous.py:
 //   rendezvous_server RANKS LIVE[,LIVE...]
 // Prints its port. For each line that it reads it prints what ranks wait for, and then an empty
 // line; it ends with its input.
