@@ -2,7 +2,6 @@
 
 import json
 
-from jobs import expect_complete
 
 # Codes of cudaError_t and CUresult alike.
 INVALID_VALUE, OUT_OF_MEMORY, INVALID_PITCH = 1, 2, 12
@@ -109,8 +108,7 @@ def answers(world):
 
 def test_impossible_calls_get_the_vendors_codes_under_both_cudas(world, cuda12):
     for python, runtime in ((world.python, "libcudart.so.13"), (cuda12, "libcudart.so.12")):
-        job = world.run(CUDA, command=[f"{python}/bin/python", "script.py", runtime], measure=4, warmup=2)
-        expect_complete(job)
+        job = world.completed(CUDA, command=[f"{python}/bin/python", "script.py", runtime], measure=4, warmup=2)
         got = answers(world)
         assert got == EXPECTED, f"{runtime}: {sorted(set(got.items()) ^ set(EXPECTED.items()), key=str)}"
         # The real driver refuses them too: nothing is missing here.
@@ -119,8 +117,7 @@ def test_impossible_calls_get_the_vendors_codes_under_both_cudas(world, cuda12):
 
 
 def test_an_empty_all_reduce_meets_nobody_and_an_impossible_one_is_refused(world):
-    job = world.run(NCCL, ranks=2)
-    expect_complete(job)
+    world.completed(NCCL, ranks=2)
     got = answers(world)
     said = got.pop("said")
     invalid = 4  # ncclInvalidArgument.
@@ -162,8 +159,7 @@ LATE_READS = """
 
 
 def test_results_are_read_after_their_process_group_was_destroyed(world):
-    job = world.run(LATE_READS, ranks=2)
-    expect_complete(job)
+    world.completed(LATE_READS, ranks=2)
     for rank in range(2):
         seen = json.loads((world.folder / f"job{world.count}" / f"seen{rank}.json").read_text())
         assert seen == [4.0 * round + 2 for round in range(70)] + [8.0], f"rank {rank} saw {seen}"

@@ -52,10 +52,7 @@ def path_of(job):
 
 
 def run(world, script, outputs="{timeline: {iterations: 1}}", **arguments):
-    document = world.job(script, ranks=2, measure=2, **arguments)
-    job = world.server.run(document.replace("outputs: {eventLog: true}", f"outputs: {outputs}"), seconds=300)
-    expect_complete(job)
-    return job
+    return world.completed(script, ranks=2, measure=2, outputs=outputs, **arguments)
 
 
 def test_the_critical_path_is_the_iteration_to_the_picosecond_and_lies_on_the_slow_rank(world):

@@ -2,7 +2,6 @@
 
 import json
 
-from jobs import expect_complete
 
 NO_VALUES = "values: {compute: false}\n"
 
@@ -37,8 +36,7 @@ def test_unknown_reads_are_named_with_their_writer_and_python_line(world):
         ("", "plausible float32", ("reduce_kernel", "cublas.gemm")),
     ):
         script = NAMED_READS.replace("GIVEN", "0").replace("NORM", "0" if norm == "zero" else "1")
-        final = world.run(script, boundary="{nvtx: step}", extra=extra)
-        expect_complete(final)
+        final = world.completed(script, boundary="{nvtx: step}", extra=extra)
         prediction = final["status"]["prediction"]
         sources = prediction["unknownReadSources"]
         for writer, comment, given in zip(writers, ("the norm", "the GEMM"), (norm, "zero")):
@@ -79,8 +77,7 @@ PLAUSIBLE_LOSS = """
 
 
 def test_a_loss_that_nobody_computed_is_that_of_equal_probabilities(world):
-    final = world.run(PLAUSIBLE_LOSS, boundary="{nvtx: step}", ranks=2)
-    expect_complete(final)
+    final = world.completed(PLAUSIBLE_LOSS, boundary="{nvtx: step}", ranks=2)
     prediction = final["status"]["prediction"]
     sources = prediction["unknownReadSources"]
     losses = [s for s in sources if "nll_loss_forward" in s["writer"]]
@@ -107,8 +104,7 @@ def test_bytes_that_a_kernel_may_have_changed_read_as_the_policy_says(world):
     for compute, policy in ((False, "zero"), (True, "one")):
         extra = f"values: {json.dumps({'compute': compute, 'unknownReads': policy})}\n"
         script = CHANGED_READS.replace("GIVEN", {"zero": "0", "one": "1"}[policy])
-        final = world.run(script, boundary="{nvtx: step}", extra=extra)
-        expect_complete(final)
+        final = world.completed(script, boundary="{nvtx: step}", extra=extra)
         sources = final["status"]["prediction"]["unknownReadSources"]
         assert sources and all(s["given"] == policy for s in sources), sources
 
@@ -122,8 +118,7 @@ def test_declared_values_are_what_the_host_reads(world):
     ]
     for compute in (False, True):
         extra = f"values: {json.dumps({'compute': compute, 'declared': declared})}\n"
-        final = world.run(script, boundary="{nvtx: step}", extra=extra)
-        expect_complete(final)
+        final = world.completed(script, boundary="{nvtx: step}", extra=extra)
         prediction = final["status"]["prediction"]
         given = {s["declaration"]: s["given"] for s in prediction["unknownReadSources"] if "declaration" in s}
         assert given == {1: "float32 2.5", 2: "float32 2.5"}, prediction["unknownReadSources"]
@@ -181,17 +176,12 @@ ROUTED = """
 def routed(world, values):
     """The counts of both ranks at the last step, in order, and the prediction."""
     script = ROUTED.replace("COMPUTE", str(values.get("compute", True)))
-    job = world.run(
+    job = world.completed(
         script, ranks=2, measure=3, warmup=1, boundary="{nvtx: step}", extra=f"values: {json.dumps(values)}\n"
     )
-    expect_complete(job)
     prediction = job["status"]["prediction"]
     assert "unusedDeclarations" not in prediction
-    lines = [
-        line.split("counts ", 1)[1]
-        for line in world.server.logs(job["metadata"]["name"]).split("\n")
-        if "counts [" in line
-    ]
+    lines = [line.split("counts ", 1)[1] for line in world.logs(job).split("\n") if "counts [" in line]
     return sorted(json.loads(line) for line in lines), prediction
 
 

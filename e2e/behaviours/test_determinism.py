@@ -2,7 +2,7 @@
 
 import pytest
 from determinism import BUILTIN, Determinism
-from jobs import expect_complete, prediction_of
+from jobs import prediction_of
 
 # As ranks do that compile the same kernels: the first takes the lock of a cache, others sleep between two looks.
 LOCKING = """
@@ -52,13 +52,8 @@ def test_fixed_is_bit_identical_with_a_thread_that_pins_memory(world):
 
 def test_ranks_lock_a_file_in_the_same_order_whichever_the_machine_delays(world):
     def told(delayed):
-        job = world.run(LOCKING.replace("DELAYED", str(delayed)), ranks=2, measure=100)
-        expect_complete(job)
-        lines = [
-            line[line.index("step") :]
-            for line in world.server.logs(job["metadata"]["name"]).splitlines()
-            if "ends at" in line
-        ]
+        job = world.completed(LOCKING.replace("DELAYED", str(delayed)), ranks=2, measure=100)
+        lines = [line[line.index("step") :] for line in world.logs(job).splitlines() if "ends at" in line]
         return sorted(lines), prediction_of(job)["iterationSeconds"]
 
     first, second = told(0), told(1)

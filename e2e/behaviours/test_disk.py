@@ -12,15 +12,10 @@ from server import Server, verdict
 
 # Ends when the file GO is there.
 HELD = """
-    import os, time, torch
-    x = torch.zeros(64, 64, device="cuda")
     for step in range(8):
-        torch.cuda.nvtx.range_push("step")
-        x.add_(1)
-        torch.cuda.synchronize()
+        rank.step(0)
         print("step", step, "." * 8000, flush=True)
         while step == 1 and not os.path.exists("GO"): time.sleep(0.1)
-        torch.cuda.nvtx.range_pop()
 """
 
 
@@ -62,7 +57,7 @@ def await_that(what, done, seconds=120):
 
 
 def held_job(world, go):
-    return world.job(HELD.replace("GO", str(go)), measure=4, warmup=2, boundary="{nvtx: step}")
+    return world.job(HELD.replace("GO", str(go)), measure=4, warmup=2, boundary="{log: step}", light=True)
 
 
 def condition_of(job, kind):

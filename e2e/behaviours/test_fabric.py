@@ -85,7 +85,7 @@ def test_jobs_run_on_every_kind_of_network(world):
         document = world.job(SCRIPT, servers=2, cluster={"servers": 2, **cluster})
         job = world.server.run(document, seconds=300)
         expect_complete(job)
-        said = re.search(r"all_reduce took ([\d.]+) ms", world.server.logs(job["metadata"]["name"]))
+        said = re.search(r"all_reduce took ([\d.]+) ms", world.logs(job))
         assert said, "the script said nothing"
         took[name] = float(said.group(1)) * 1000
         table = in_the_table(world, cluster)

@@ -17,15 +17,12 @@ WRITE_POSITION, READ_POSITION = 4096, 4096 + 64
 RING, RING_BYTES = (128 << 10) + 256 * (4 << 20), 16 << 20
 
 ENDLESS_LAUNCHES = """
-    import torch
-    x = torch.zeros(64, 64, device="cuda")
-    x.grad = torch.ones_like(x)
-    optimizer = torch.optim.SGD([x])
+    from ctypes import c_size_t
     while True:
-        for _ in range(1000): x.add_(1)
-        optimizer.step()  # Without it each launch is an iteration, and 100,000 of them take 5 s.
-        torch.cuda.synchronize()
+        for _ in range(1000): rank.runtime.cudaMemsetAsync(rank.target, 0, c_size_t(1024), rank.stream)
+        rank.step(0)
 """
+ENDLESSLY = {"boundary": "{log: never}", "light": True}
 
 
 def find_segment(server, seconds=60):
@@ -53,7 +50,7 @@ def damage_until_ended(world, offset, data):
     What is overwritten before the agent reads it may be written anew by the rank, unseen; the damage
     is therefore repeated often.
     """
-    name = world.server.submit(world.job(ENDLESS_LAUNCHES, measure=100_000))
+    name = world.server.submit(world.job(ENDLESS_LAUNCHES, **ENDLESSLY))
     file = find_segment(world.server)
     started = time.monotonic()
     try:
@@ -86,7 +83,7 @@ def test_a_damaged_ring_ends_the_job_with_its_reason(world):
 
 # Cuts every file that it shares with others, as far as it is let, and goes on working.
 CUTTING = """
-    import os, pathlib, torch
+    import pathlib
     def places():
         folder = pathlib.Path(os.environ["EIDOLON_RUN_DIR"])
         yield from folder.rglob("*")
@@ -99,13 +96,8 @@ CUTTING = """
                     # As root it could cut any library that is mapped.
                     if os.readlink(link).startswith("/memfd:eidolon-"): yield link
                 except OSError: pass
-    x = torch.ones(256, 256, device="cuda", requires_grad=True)
-    optimizer = torch.optim.SGD([x], lr=0.1, momentum=0.9)
     for step in range(8):
-        (x @ x).square().mean().backward()
-        optimizer.step()
-        optimizer.zero_grad()
-        torch.cuda.synchronize()
+        rank.step(0)
         if step != 3 or not CUTS: continue
         refused = []
         for place in places():
@@ -119,14 +111,13 @@ CUTTING = """
 
 
 def test_a_rank_that_cuts_shared_files_ends_nobody_else(world):
-    undisturbed = world.run(CUTTING.replace("CUTS", "False"))
-    expect_complete(undisturbed)
+    undisturbed = world.completed(CUTTING.replace("CUTS", "False"), light=True)
     data = tempfile.mkdtemp(dir=world.folder)
     with Server(world.build, world.python, data, ["--jobs", "2"]) as server:
-        other = server.submit(world.job(ENDLESS_LAUNCHES, measure=100_000))
+        other = server.submit(world.job(ENDLESS_LAUNCHES, **ENDLESSLY))
         os.close(find_segment(server))
 
-        name = server.submit(world.job(CUTTING.replace("CUTS", "True")))
+        name = server.submit(world.job(CUTTING.replace("CUTS", "True"), light=True))
         job = server.wait(name, 120)
 
         logs = server.logs(name)
@@ -254,13 +245,8 @@ NEW_SHAPES = """
 """
 
 ENDLESS_COLLECTIVES = """
-    import os, torch, torch.distributed as dist
-    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    dist.init_process_group("nccl")
-    x = torch.ones(1024, device="cuda")
     for step in range(1_000_000):
-        dist.all_reduce(x)
-        x.sum().item()
+        rank.step(0)
         if step == 10: os.write(1, b"halfway\\n")
 """
 
@@ -299,7 +285,7 @@ def test_a_timing_service_that_comes_back_loses_nothing(world):
 
 def test_a_network_service_that_dies_ends_the_job(world):
     with SplitServer(world.build, world.python, tempfile.mkdtemp(dir=world.folder)) as server:
-        name = server.submit(world.job(ENDLESS_COLLECTIVES, ranks=1, servers=2, measure=100_000))
+        name = server.submit(world.job(ENDLESS_COLLECTIVES, servers=2, measure=1_000_000, light=True))
         wait_for_line(server, name, "halfway")
         server.kill_service("network")
         started = time.monotonic()
@@ -307,5 +293,5 @@ def test_a_network_service_that_dies_ends_the_job(world):
         print(f"{time.monotonic() - started:.1f} s after it died")
         server.start_service("network")
         time.sleep(1)  # The controller finds it.
-        job = server.run(world.job(ENDLESS_COLLECTIVES, ranks=2))
+        job = server.run(world.job(ENDLESS_COLLECTIVES, ranks=2, light=True))
         expect_complete(job)

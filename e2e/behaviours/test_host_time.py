@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from jobs import expect_complete, prediction_of
+from jobs import prediction_of
 
 # Small collectives of two ranks.
 EAGER = """
@@ -76,10 +76,7 @@ SAME = 1.001
 
 
 def predict(world, host_model, script=EAGER, ranks=2, **rest):
-    document = world.job(script, ranks=ranks, **rest).replace("hostModel: {kind: fixed}", f"hostModel: {host_model}")
-    job = world.server.run(document, seconds=300)
-    expect_complete(job)
-    return prediction_of(job)
+    return prediction_of(world.completed(script, ranks=ranks, host=host_model, **rest))
 
 
 @contextlib.contextmanager

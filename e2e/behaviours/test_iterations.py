@@ -2,7 +2,7 @@
 
 import subprocess
 
-from jobs import expect_complete, expect_failed
+from jobs import expect_failed
 from server import verdict
 
 
@@ -34,8 +34,7 @@ CHECKPOINT = """
 
 
 def test_an_iteration_unlike_the_others_is_told(world):
-    job = world.run(CHECKPOINT, measure=6)
-    expect_complete(job)
+    job = world.completed(CHECKPOINT, measure=6)
     prediction = job["status"]["prediction"]
     seconds, uneven = prediction["iterationSeconds"], prediction.get("unevenIterations")
     assert seconds["mean"] > 2 * seconds["p50"], f"{seconds}"
@@ -95,8 +94,7 @@ ONCE = """
 
 def test_turns_of_evaluation_and_generation_are_iterations(world):
     for name, body, turns in (("evaluation", EVALUATION, 6), ("generation", GENERATION, 8)):
-        job = world.run(INFERENCE.replace("        BODY\n", body[1:]), warmup=2, measure=100)
-        expect_complete(job)
+        job = world.completed(INFERENCE.replace("        BODY\n", body[1:]), warmup=2, measure=100)
         prediction = job["status"]["prediction"]
         print(f"{name}: {verdict(job)['message']}, {prediction['iterationSeconds']['mean'] * 1e6:.1f} us")
         # What precedes the first turn is an iteration of its own.
@@ -105,8 +103,7 @@ def test_turns_of_evaluation_and_generation_are_iterations(world):
 
 
 def test_a_program_that_repeats_nothing_is_predicted_as_a_whole(world):
-    job = world.run(INFERENCE.replace("        BODY\n", ONCE[1:]))
-    expect_complete(job)
+    job = world.completed(INFERENCE.replace("        BODY\n", ONCE[1:]))
     condition, prediction = verdict(job), job["status"]["prediction"]
     assert condition["reason"] == "NoIterations" and "iterations.boundary" in condition["message"], condition
     assert 0 < prediction["program"]["seconds"] < 1 and prediction["program"]["launches"] > 50, f"{prediction}"
@@ -177,14 +174,12 @@ NUMBERED = """
 
 
 def test_optimizers_that_take_turns_or_count_steps_end_iterations(world):
-    turns = world.run(TURNS, warmup=2, measure=100)
-    expect_complete(turns)
+    turns = world.completed(TURNS, warmup=2, measure=100)
     assert turns["status"]["prediction"]["measuredIterations"] == 4, f"{verdict(turns)}"
-    numbered = world.run(NUMBERED, warmup=3, measure=5)
-    expect_complete(numbered)
+    numbered = world.completed(NUMBERED, warmup=3, measure=5)
     assert numbered["status"]["prediction"]["measuredIterations"] == 5, f"{verdict(numbered)}"
     # Ten updates that all differ are needed, and the job ends at the next place where it may.
-    steps = world.server.logs(numbered["metadata"]["name"]).count("step ")
+    steps = world.logs(numbered).count("step ")
     assert 8 <= steps <= 14, f"the job ended after {steps} steps"
 
 
@@ -213,8 +208,7 @@ THREADS = """
 
 def test_gpus_that_a_thread_each_drives_have_iterations(world):
     cluster = {"servers": 1, "server": {"preset": "dgx-h100", "gpusPerServer": 2}}
-    job = world.run(THREADS, warmup=2, measure=100, cluster=cluster)
-    expect_complete(job)
+    job = world.completed(THREADS, warmup=2, measure=100, cluster=cluster)
     prediction = job["status"]["prediction"]
     print(f"{verdict(job)['message']}, {prediction['iterationSeconds']['p50'] * 1e6:.1f} us")
     # What precedes the first step may be an iteration of its own.

@@ -34,7 +34,7 @@ def train(world, first="pass", last="pass", env=("RANKS_GO_ON", "1"), command=No
     extra = f"env: [{{name: {env[0]}, value: '{env[1]}'}}]\n" if env else "env: []\n"
     script = RANK.replace("FIRST", first).replace("LAST", last)
     job = world.server.run(world.job(script, ranks=2, measure=100, extra=extra, command=command))
-    lines = world.server.logs(job["metadata"]["name"]).splitlines()
+    lines = world.logs(job).splitlines()
     told = next((line.partition("told ")[2] for line in lines if "told {" in line), "null")
     return job, json.loads(told), lines
 

@@ -192,17 +192,16 @@ def test_a_rank_that_cuts_its_connection_is_not_complete(world):
 def test_a_rank_that_replaces_itself_is_not_complete(world):
     job = train_carelessly(world, 'os.execv("/bin/echo", ["echo", "done"])')
     expect_failed(job, "SessionLost", "rank 0 (pid ", "replaced itself by another program")
-    assert "done" in world.server.logs(job["metadata"]["name"]), "the other program did not run"
+    assert "done" in world.logs(job), "the other program did not run"
     assert job["status"]["prediction"]["iterationPicoseconds"], "what was measured before is not kept"
     # It need not have any work of ours before that.
-    job = world.run("""
+    job = world.completed("""
         import os, sys, torch
         if sys.argv[1:] != ["now"]:
             torch.cuda.device_count()
             os.execv(sys.executable, [sys.executable, "script.py", "now"])
         for step in range(8): (torch.ones(64, 64, device="cuda") @ torch.ones(64, 64, device="cuda")).sum().item()
     """)
-    expect_complete(job)
 
 
 # A daemon as the books describe it, and nothing in its environment tells whose it is.
@@ -311,7 +310,7 @@ def test_nothing_of_a_run_outlives_it_when_it_is_killed(world):
 
 
 def test_a_rank_inherits_its_standard_streams_only(world):
-    job = world.run("""
+    job = world.completed("""
         import os
         def opened():
             found = {}
@@ -327,8 +326,7 @@ def test_a_rank_inherits_its_standard_streams_only(world):
         print("with a GPU", len(ours), ours, flush=True)
         for step in range(8): (torch.ones(64, 64, device="cuda") @ torch.ones(64, 64, device="cuda")).sum().item()
     """)
-    expect_complete(job)
-    log = world.server.logs(job["metadata"]["name"])
+    log = world.logs(job)
     assert "at first [0, 1, 2]" in log
     # Its connection to the agent, which shim/README.md tells of.
     assert "with a GPU 1 " in log and "socket:" in log.split("with a GPU")[1], log
@@ -348,6 +346,6 @@ def test_a_log_holds_what_was_printed_before_the_job_was_stopped_and_nothing_of_
     """
     for _ in range(5):
         job = world.run(script, boundary="{nvtx: step}")
-        log = world.server.logs(job["metadata"]["name"])
+        log = world.logs(job)
         assert log.count("printed") >= 6, f"lines are missing: {log}"
         assert "Traceback" not in log and "CUDA error" not in log, f"the end is told: {log[-2000:]}"

@@ -7,6 +7,8 @@ import sqlite3
 import subprocess
 import tempfile
 
+from jobs import light_script
+
 # One of each kind of output: what the parser prints, what is computed here, and what a server answers.
 PRINTING = (
     ["--help"],
@@ -38,7 +40,7 @@ def printing(world, output, words, name, **more):
 
 
 def test_a_report_that_does_not_arrive_is_a_failure(world):
-    job = world.run("import torch; print('a line'); torch.zeros(1, device='cuda')")
+    job = world.run("print('a line'); rank.step(0)", light=True)
     name = job["metadata"]["name"]
     for words in PRINTING:
         with open("/dev/full", "w") as full:
@@ -68,7 +70,7 @@ def test_a_pipe_without_a_reader_ends_the_command_quietly(world):
 
 
 def test_files_that_a_full_disk_cuts_short_are_failures(world):
-    job = world.run("import torch; torch.zeros(1, device='cuda')")
+    job = world.run("rank.step(0)", light=True)
     name = job["metadata"]["name"]
     for words in (
         ["report", "JOB", "--html", "/dev/full"],
@@ -82,10 +84,10 @@ def test_files_that_a_full_disk_cuts_short_are_failures(world):
 
 def test_a_run_whose_result_does_not_arrive_is_a_failure(world):
     script = world.folder / "one_step.py"
-    script.write_text("import torch\nfor _ in range(9): torch.zeros(8, 8, device='cuda').add_(1)\n")
+    script.write_text(light_script(world.folder, "for _ in range(9): rank.step(0)\n"))
     with open("/dev/full", "w") as full:
         done = subprocess.run(
-            [world.build / "bin/eidolon", "run", "-o", "json", "--", world.python, script],
+            [world.build / "bin/eidolon", "run", "-o", "json", "--", world.python / "bin/python", script],
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
@@ -96,7 +98,7 @@ def test_a_run_whose_result_does_not_arrive_is_a_failure(world):
 
 
 def test_a_damaged_store_is_found_and_repaired(world):
-    job = world.run("import torch; torch.zeros(1, device='cuda')")
+    job = world.run("rank.step(0)", light=True)
     name, uid = job["metadata"]["name"], job["metadata"]["uid"]
     copy = tempfile.mkdtemp(dir=world.folder)
     assert printing(world, None, ["doctor", "--store"], "").returncode == 1, "a live server's folder was taken"

@@ -8,7 +8,6 @@ back ends a stream waits for the collective where it waits for the future.
 """
 
 import trace_tables
-from jobs import expect_complete
 from trace_tables import fetch
 
 # The gradient of a layer is a bucket.
@@ -59,9 +58,8 @@ OPERATIONS = """
 def collectives(world, script, *command, boundary="auto"):
     """Of rank 0 in one iteration: the bytes of each collective, and the share of its time in which kernels or copies ran.
     Also the job's prediction."""
-    document = world.job(script, ranks=2, command=[*command, "script.py"], boundary=boundary)
-    job = world.server.run(document.replace("outputs: {eventLog: true}", "outputs: {timeline: {}}"), seconds=300)
-    expect_complete(job)
+    command = [*command, "script.py"]
+    job = world.completed(script, ranks=2, command=command, boundary=boundary, outputs="{timeline: {}}")
     _, trace = fetch(world, job)
     operations = trace_tables.ask(trace, OPERATIONS)
     busy = [o for o in operations if o["category"] != "nccl"]  # One stream, so that none overlap.

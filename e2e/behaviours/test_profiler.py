@@ -3,7 +3,6 @@
 import json
 import pickle
 
-from jobs import expect_complete
 
 PROFILED = """
     import json, os, pickle, torch, torch.distributed as dist
@@ -105,9 +104,8 @@ def expect_host(trace):
 
 
 def test_the_programs_own_profiler_shows_the_virtual_timeline(world):
-    job = world.run(PROFILED, ranks=2, measure=100)
-    expect_complete(job)
-    folder = world.folder / f"job{world.count}"
+    job = world.completed(PROFILED, ranks=2, measure=100)
+    folder = world.folder_of(job)
     traces = [json.loads(path.read_text()) for path in sorted((folder / "traces").glob("rank*.pt.trace.json"))]
     assert len(traces) == 2, f"{len(traces)} traces"
     for trace in traces:
@@ -165,9 +163,8 @@ def leaves(node, path=()):
 
 
 def test_tritons_profiler_shows_the_virtual_timeline(world):
-    job = world.run(PROTON, measure=100)
-    expect_complete(job)
-    tree = json.loads((world.folder / f"job{world.count}" / "proton.hatchet").read_text())[0]
+    job = world.completed(PROTON, measure=100)
+    tree = json.loads((world.folder_of(job) / "proton.hatchet").read_text())[0]
     found = {path: metrics for path, metrics in leaves(tree)}
     prediction = job["status"]["prediction"]
     reported = {kernel["name"]: kernel for kernel in prediction["kernels"]}
@@ -198,13 +195,12 @@ PROTON_GRAPH = """
 
 
 def test_tritons_profiler_learns_the_nodes_of_a_graph_from_callbacks(world):
-    job = world.run(PROTON_GRAPH, measure=100)
-    expect_complete(job)
-    tree = json.loads((world.folder / f"job{world.count}" / "proton.hatchet").read_text())[0]
+    job = world.completed(PROTON_GRAPH, measure=100)
+    tree = json.loads((world.folder_of(job) / "proton.hatchet").read_text())[0]
     counts = {path[-1]: metrics.get("count", 0) for path, metrics in leaves(tree) if "<captured_at>" in path}
     assert counts.get("gemm 2048x2048x2048") == 4, f"kernels by graph node: {counts}"
     assert len(counts) == 2 and set(counts.values()) == {4}, f"kernels by graph node: {counts}"
-    assert "Cannot find graph" not in world.server.logs(job["metadata"]["name"]), "Proton does not know the graph"
+    assert "Cannot find graph" not in world.logs(job), "Proton does not know the graph"
 
 
 # Asks CUPTI itself, as profilers that are compiled do. Numbers are those of cupti_activity.h.
@@ -256,9 +252,8 @@ RECORDS = """
 
 
 def test_cuptis_records_of_memory_objects_and_markers_are_those_of_the_program(world):
-    job = world.run(RECORDS, measure=100)
-    expect_complete(job)
-    records = json.loads((world.folder / f"job{world.count}" / "records.json").read_text())
+    job = world.completed(RECORDS, measure=100)
+    records = json.loads((world.folder_of(job) / "records.json").read_text())
     of = lambda kind: [record for record in records if record["kind"] == kind]
     assert [len(of(kind)) for kind in ("device", "context")] == [1, 1], f"{of('device')}, {of('context')}"
     streams = of("stream")

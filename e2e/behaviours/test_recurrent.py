@@ -1,7 +1,5 @@
 """Recurrent networks and the losses of speech, which PyTorch leaves to cuDNN's older interface."""
 
-from jobs import expect_complete
-
 RECURRENT = """
     import torch
     from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
@@ -40,8 +38,7 @@ RECURRENT = """
 
 
 def test_recurrent_networks_train_and_their_iterations_are_predicted(world):
-    job = world.run(RECURRENT)
-    expect_complete(job)
+    job = world.completed(RECURRENT)
     prediction = job["status"]["prediction"]
     assert not prediction.get("refusedCalls"), f"refused: {prediction.get('refusedCalls')}"
     coverage = prediction["coverage"]

@@ -208,7 +208,7 @@ def test_a_folded_job_that_connects_all_of_gloo_when_a_group_is_made_says_so(wor
     """
     job = world.run(STUCK, ranks=4, extra=extra)
     expect_failed(job, "RankLost", "the program sets TORCH_GLOO_LAZY_INIT", "mirrored ranks have no Gloo")
-    log = world.server.logs(job["metadata"]["name"])
+    log = world.logs(job)
     assert "rank 0 met" in log and "rank 3 met" in log, f"the barriers of groups do not complete: {log[-2000:]}"
 
 

@@ -5,7 +5,6 @@ import json
 import subprocess
 
 import trace_tables
-from jobs import expect_complete
 from server import ROOT
 from trace_tables import fetch
 
@@ -125,10 +124,8 @@ def expect_distributed(shown, reduced_bytes):
 
 
 def test_holistic_trace_analysis_and_tensorboard_read_what_the_program_profiled(world):
-    document = world.job(PROFILED, ranks=2, measure=100)
-    job = world.server.run(document.replace("outputs: {eventLog: true}", "outputs: {timeline: {}}"), seconds=300)
-    expect_complete(job)
-    traces = world.folder / f"job{world.count}" / "traces"
+    job = world.completed(PROFILED, ranks=2, measure=100, outputs="{timeline: {}}")
+    traces = world.folder_of(job) / "traces"
     python = subprocess.run([ROOT / "e2e/trace_tools"], capture_output=True, text=True, check=True).stdout.strip()
     reader = [f"{python}/bin/python", "-B", ROOT / "e2e/harness/read_traces.py", traces]
     done = subprocess.run(reader, capture_output=True, text=True)

@@ -2,7 +2,6 @@
 
 import json
 
-from jobs import expect_complete
 
 NO_VALUES = "values: {compute: false}\n"
 
@@ -393,29 +392,26 @@ STEPS = """
 
 
 def test_control_flow_sees_what_kernels_computed(world):
-    job = world.run(CONTROL_FLOW, measure=1, warmup=0)
-    expect_complete(job)
+    world.completed(CONTROL_FLOW, measure=1, warmup=0)
 
 
 def test_random_numbers_are_those_of_the_generator(world):
-    expect_complete(world.run(RANDOM, measure=2, warmup=0, boundary="{nvtx: step}"))
+    world.completed(RANDOM, measure=2, warmup=0, boundary="{nvtx: step}")
 
 
 def test_objects_and_token_counts_travel_between_ranks(world):
-    expect_complete(world.run(OBJECTS, ranks=2, measure=2, warmup=0, boundary="{nvtx: step}"))
+    world.completed(OBJECTS, ranks=2, measure=2, warmup=0, boundary="{nvtx: step}")
 
 
 def test_every_collective_of_objects_works_with_values_and_without(world):
     for extra in ("", NO_VALUES):
-        job = world.run(EVERY_OBJECT_COLLECTIVE, ranks=2, measure=2, warmup=0, boundary="{nvtx: step}", extra=extra)
-        expect_complete(job)
+        world.completed(EVERY_OBJECT_COLLECTIVE, ranks=2, measure=2, warmup=0, boundary="{nvtx: step}", extra=extra)
 
 
 def test_computed_values_leave_predicted_time_alone(world):
     outcomes = []
     for extra in (NO_VALUES, ""):
-        job = world.run(STEPS, measure=3, boundary="{nvtx: step}", extra=extra)
-        expect_complete(job)
+        job = world.completed(STEPS, measure=3, boundary="{nvtx: step}", extra=extra)
         prediction = dict(job["status"]["prediction"])
         for name in ("unknownReads", "unknownReadSources"):
             prediction.pop(name, None)
@@ -427,36 +423,34 @@ def test_computed_values_leave_predicted_time_alone(world):
 
 
 def test_a_tiny_model_writes_the_tokens_of_the_cpu(world):
-    expect_complete(world.run(GENERATE, measure=2, warmup=0, boundary="{nvtx: step}"))
+    world.completed(GENERATE, measure=2, warmup=0, boundary="{nvtx: step}")
 
 
 def test_training_on_small_pictures_follows_the_loss_of_the_cpu(world):
-    expect_complete(world.run(PICTURES, measure=16, warmup=0, boundary="{nvtx: step}"))
+    world.completed(PICTURES, measure=16, warmup=0, boundary="{nvtx: step}")
 
 
 def test_tokens_travel_to_the_experts_that_a_router_chose(world):
-    expect_complete(world.run(EXPERTS, ranks=2, measure=2, warmup=0, boundary="{nvtx: step}"))
+    world.completed(EXPERTS, ranks=2, measure=2, warmup=0, boundary="{nvtx: step}")
 
 
 def test_compiled_functions_compute_what_they_say(world):
-    expect_complete(world.run(COMPILED, measure=2, warmup=0, boundary="{nvtx: step}"))
+    world.completed(COMPILED, measure=2, warmup=0, boundary="{nvtx: step}")
 
 
 def compiled_for_gpu(world, gpu, capability):
     script = COMPILED_FOR_GPU.replace("CAPABILITY", str(capability))
-    job = world.run(script, gpu=gpu, measure=2, warmup=0, boundary="{nvtx: step}")
-    expect_complete(job)
+    job = world.completed(script, gpu=gpu, measure=2, warmup=0, boundary="{nvtx: step}")
     assert not job["status"]["prediction"].get("unknownReads"), "values were not known"
 
 
 def test_batch_normalisation_follows_that_of_the_cpu(world):
-    job = world.run(BATCH_NORM, measure=2, warmup=0, boundary="{nvtx: step}")
-    expect_complete(job)
+    job = world.completed(BATCH_NORM, measure=2, warmup=0, boundary="{nvtx: step}")
     assert not job["status"]["prediction"].get("unknownReads"), "a result was not known"
 
 
 def test_dropout_keeps_what_its_seed_says(world):
-    expect_complete(world.run(DROPOUT, measure=2, warmup=0, boundary="{nvtx: step}"))
+    world.completed(DROPOUT, measure=2, warmup=0, boundary="{nvtx: step}")
 
 
 def test_kernels_for_an_a100_compute_what_the_cpu_does(world):
@@ -494,6 +488,5 @@ SMALL_MODEL = """
 
 
 def test_losses_of_a_small_model_on_two_ranks_are_those_of_the_cpu(world):
-    job = world.run(SMALL_MODEL, ranks=2, measure=100)
-    expect_complete(job)
+    job = world.completed(SMALL_MODEL, ranks=2, measure=100)
     assert not job["status"]["prediction"].get("unknownReads"), "a loss was not known"

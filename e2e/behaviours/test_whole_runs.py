@@ -139,7 +139,7 @@ def test_the_measured_host_model_keeps_the_gpus_work(world):
 
 
 def test_events_clocks_and_report_tell_one_story(world):
-    job = world.run(
+    job = world.completed(
         """
         import time, torch
         x = torch.zeros(8192, 8192, device="cuda", dtype=torch.bfloat16)
@@ -156,10 +156,7 @@ def test_events_clocks_and_report_tell_one_story(world):
     """,
         boundary="{nvtx: step}",
     )
-    expect_complete(job)
-    lines = [
-        line.split()[1:] for line in world.server.logs(job["metadata"]["name"]).splitlines() if line.startswith("story")
-    ]
+    lines = [line.split()[1:] for line in world.logs(job).splitlines() if line.startswith("story")]
     assert len(lines) > 5, f"a line of the program is missing: {lines} {verdict(job)}"
     clock, event = (float(x) for x in lines[5])
     report = job["status"]["prediction"]["iterationSeconds"]["mean"]
@@ -168,7 +165,7 @@ def test_events_clocks_and_report_tell_one_story(world):
 
 
 def test_device_queries_answer_as_the_emulated_gpu(world):
-    job = world.run(
+    job = world.completed(
         """
         import pynvml, torch
         free, total = torch.cuda.mem_get_info()
@@ -185,14 +182,13 @@ def test_device_queries_answer_as_the_emulated_gpu(world):
     """,
         boundary="{nvtx: step}",
     )
-    expect_complete(job)
-    facts = [line for line in world.server.logs(job["metadata"]["name"]).splitlines() if line.startswith("facts")][0]
+    facts = [line for line in world.logs(job).splitlines() if line.startswith("facts")][0]
     print("" + facts)
     assert facts == "facts|1|(9, 0)|132|NVIDIA H100 80GB HBM3|True|True"
 
 
 def test_a_virtual_hour_fires_no_watchdog_and_waits_return(world):
-    job = world.run(
+    job = world.completed(
         """
         import threading, time, torch, os
         import torch.distributed as dist
@@ -217,8 +213,7 @@ def test_a_virtual_hour_fires_no_watchdog_and_waits_return(world):
         measure=100,
         boundary="{nvtx: step}",
     )
-    expect_complete(job)
-    log = world.server.logs(job["metadata"]["name"])
+    log = world.logs(job)
     assert "slept 3600" in log, log[-2000:]
     assert "waited 0.5" in log, log[-2000:]
 
@@ -230,7 +225,7 @@ def test_out_of_memory_is_a_verdict(world):
         while True: keep.append(torch.empty(8 << 30, dtype=torch.uint8, device="cuda"))
     """)
     expect_failed(job, "OutOfMemory", "GiB")
-    log = world.server.logs(job["metadata"]["name"])
+    log = world.logs(job)
     assert "torch.OutOfMemoryError" in log, log[-2000:]
 
 
@@ -333,7 +328,7 @@ def test_a_rank_that_never_joins_is_a_deadlock(world):
 
 
 def test_work_outside_the_gpu_is_not_a_deadlock(world):
-    job = world.run(
+    world.completed(
         """
         import os, subprocess, sys, torch, torch.distributed as dist
         rank = int(os.environ["RANK"])
@@ -354,11 +349,10 @@ def test_work_outside_the_gpu_is_not_a_deadlock(world):
         measure=100,
         boundary="{nvtx: step}",
     )
-    expect_complete(job)
 
 
 def test_an_unsupported_call_is_named(world):
-    job = world.run(
+    job = world.completed(
         """
         import ctypes, torch
         torch.cuda.init()
@@ -371,7 +365,6 @@ def test_an_unsupported_call_is_named(world):
     """,
         boundary="{nvtx: step}",
     )
-    expect_complete(job)
     calls = {call["name"]: call["count"] for call in job["status"]["prediction"]["unsupportedCalls"]}
     assert "cuGraphicsUnregisterResource" in calls
     strict = world.run(
@@ -438,8 +431,7 @@ def test_gemms_of_experts_take_the_time_of_their_tokens(world):
     """
 
     def gemms(tokens):
-        job = world.run(script.replace("TOKENS", str(tokens)))
-        expect_complete(job)
+        job = world.completed(script.replace("TOKENS", str(tokens)))
         prediction = job["status"]["prediction"]
         assert prediction["coverage"]["assumed"] == 0, f"coverage: {prediction['coverage']}"
         grouped = [k for k in prediction["kernels"] if "GroupProblemShape" in k["name"]]

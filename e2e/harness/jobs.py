@@ -4,15 +4,41 @@ import contextlib
 import json
 import pathlib
 import re
+import shutil
 import textwrap
 import time
 
-from server import verdict
+from server import ROOT, verdict
+
+LIGHT_RANKS = ROOT / "e2e/kube/jobs/light.py"
+# What scripts without torch begin with: `rank` is this process's, each `rank.step(0)` of it an iteration.
+LIGHT = """\
+import os, sys, time, light
+if int(os.environ["NPROC_PER_NODE"]) * int(os.environ["NNODES"]) == 1:
+    os.environ.update(RANK="0", LOCAL_RANK="0", WORLD_SIZE="1")
+if "RANK" not in os.environ:
+    sys.exit(light.launch())
+rank = light.Rank(1 << 20)
+"""
 
 
 def prediction_of(job):
     """A job's prediction, with its folder called the same as every other job's, for comparing them."""
     return json.loads(re.sub(r"/job\d+/", "/job/", json.dumps(job["status"]["prediction"])))
+
+
+def light_script(folder, script):
+    """On top of LIGHT, which needs the ranks' module in that folder."""
+    shutil.copy(LIGHT_RANKS, folder)
+    return LIGHT + textwrap.dedent(script)
+
+
+def starts_of_torch(script, command, ranks, servers, goes_on):
+    """How many processes of a job import torch: torchrun's own, and its ranks unless they go on from that."""
+    if any(word.endswith("torchrun") for word in command):
+        return servers * (1 if goes_on else 1 + ranks)
+    spawned = 1 + ranks if ranks > 1 else 1
+    return servers * spawned if re.search(r"^\s*(import|from) .*\btorch\b", script, re.M) else 0
 
 
 class World:
@@ -36,22 +62,25 @@ class World:
         boundary="auto",
         extra="",
         cluster=None,
+        outputs="{eventLog: true}",
+        host="{kind: fixed}",
+        light=False,
     ):
         """The document of a job that runs `script` in every rank, by torchrun when there are several. `cluster` is
         described whole, or else servers with as many H100 as ranks. Ranks go on from torchrun's process, which spares
-        each the import of torch, unless `extra` has an `env` of its own."""
+        each the import of torch, unless `extra` has an `env` of its own. `light`: without torch, on top of LIGHT."""
         self.count += 1
         directory = self.folder / f"job{self.count}"
         directory.mkdir()
-        (directory / "script.py").write_text(textwrap.dedent(script))
-        several = ranks * servers > 1
+        (directory / "script.py").write_text(light_script(directory, script) if light else textwrap.dedent(script))
+        several = ranks * servers > 1 and not light
         command = command or (["torchrun", "script.py"] if several else ["python", "script.py"])
+        goes_on = command[0] == "torchrun" and not re.search(r"^\s*env:", extra, re.M)
+        if goes_on:
+            extra = textwrap.dedent(extra).strip("\n") + '\nenv: [{name: RANKS_GO_ON, value: "1"}]\n'
+        World.starts += starts_of_torch(script, command, ranks, servers, goes_on)
         gpu_line = f", gpu: {gpu}" if gpu else ""
         server = f"{{preset: dgx-h100, gpusPerServer: {ranks}{gpu_line}}}"
-        if command[0] == "torchrun" and not re.search(r"^\s*env:", extra, re.M):
-            extra = (textwrap.dedent(extra).rstrip("\n") + "\n").lstrip(
-                "\n"
-            ) + 'env: [{name: RANKS_GO_ON, value: "1"}]\n'
         cluster = json.dumps(cluster) if cluster else f"{{servers: {servers}, server: {server}}}"
         return textwrap.dedent(f"""\
             apiVersion: eidolon.dev/v1alpha1
@@ -64,12 +93,26 @@ class World:
               command: {json.dumps(command)}
               code: {{directory: "{directory}"}}
               iterations: {{warmup: {warmup}, measure: {measure}, boundary: {boundary}}}
-              hostModel: {{kind: fixed}}
-              outputs: {{eventLog: true}}
+              hostModel: {host}
+              outputs: {outputs}
             """) + textwrap.indent(textwrap.dedent(extra), "  ")
 
     def run(self, *args, **kwargs):
+        """A job that has ended."""
         return self.server.run(self.job(*args, **kwargs), seconds=300)
+
+    def completed(self, *args, **kwargs):
+        """A job that is Complete."""
+        job = self.run(*args, **kwargs)
+        expect_complete(job)
+        return job
+
+    def folder_of(self, job):
+        """Where its script is, and what that wrote."""
+        return self.folder / job["metadata"]["name"]
+
+    def logs(self, job):
+        return self.server.logs(job["metadata"]["name"])
 
     def event_logs(self, job):
         """The bytes of every event log of a job, by name."""
