@@ -285,7 +285,7 @@ def test_a_timing_service_that_comes_back_loses_nothing(world):
 
 def test_a_network_service_that_dies_ends_the_job(world):
     with SplitServer(world.build, world.python, tempfile.mkdtemp(dir=world.folder)) as server:
-        name = server.submit(world.job(ENDLESS_COLLECTIVES, servers=2, measure=1_000_000, light=True))
+        name = server.submit(world.job(ENDLESS_COLLECTIVES, servers=2, **ENDLESSLY))
         wait_for_line(server, name, "halfway")
         server.kill_service("network")
         started = time.monotonic()

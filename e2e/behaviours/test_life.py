@@ -14,19 +14,11 @@ from server import Server, verdict
 
 # Two ranks; rank 1 tells its process number, and then waits for a file of the test's.
 WAITING = """
-    import os, sys, time, torch, torch.distributed as dist
-    rank = int(os.environ["RANK"])
-    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    dist.init_process_group("nccl")
-    x = torch.ones(1024, device="cuda")
     for step in range(8):
-        torch.cuda.nvtx.range_push("step")
-        dist.all_reduce(x); torch.cuda.synchronize()
-        torch.cuda.nvtx.range_pop()
-        if step == 3 and rank == 1:
+        rank.step(0)
+        if step == 3 and rank.rank == 1:
             os.write(1, f"pid {os.getpid()} of rank 1\\n".encode())
             while not os.path.exists("GO"): pass
-    dist.destroy_process_group()
 """
 
 
@@ -50,7 +42,7 @@ def stop(pid):
 
 def test_a_rank_that_pauses_for_eight_seconds_is_not_a_deadlock(world):
     go = world.folder / "go-pause"
-    name = world.server.submit(world.job(WAITING.replace("GO", str(go)), ranks=2, measure=100, boundary="{nvtx: step}"))
+    name = world.server.submit(world.job(WAITING.replace("GO", str(go)), ranks=2, measure=100, light=True))
     pid = rank_1_of(world, name)
     stop(pid)
     go.touch()
@@ -71,7 +63,7 @@ def test_a_stopped_rank_ends_a_job_without_a_limit_of_time(world):
             WAITING.replace("GO", str(go)),
             ranks=2,
             measure=100,
-            boundary="{nvtx: step}",
+            light=True,
             extra="limits: {stillSeconds: 5}\n",
         )
     )
@@ -95,7 +87,7 @@ def guardian_of(pid):
 
 def test_a_stopped_guardian_ends_its_job_and_is_killed(world):
     go = world.folder / "go-guardian"
-    name = world.server.submit(world.job(WAITING.replace("GO", str(go)), ranks=2, measure=100, boundary="{nvtx: step}"))
+    name = world.server.submit(world.job(WAITING.replace("GO", str(go)), ranks=2, measure=100, light=True))
     pid = guardian_of(rank_1_of(world, name))
     stop(pid)
     go.touch()
@@ -108,20 +100,15 @@ def test_a_rank_that_waits_on_a_socket_for_a_stopped_one_ends_the_job_too(world)
     name = world.server.submit(
         world.job(
             """
-        import os, signal, socket, sys, time, torch
-        import torch.distributed as dist
-        rank = int(os.environ["RANK"])
-        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-        dist.init_process_group("nccl")
-        x = torch.ones(1024, device="cuda")
-        dist.all_reduce(x); torch.cuda.synchronize()
+        import signal, socket
+        rank.step(0)
         path = "\\0peer-" + os.environ["MASTER_PORT"]
-        if rank == 0:
+        if rank.rank == 0:
             peer = socket.socket(socket.AF_UNIX); peer.bind(path); peer.listen()
-            dist.barrier()
+            rank.step(0)
             peer.accept()[0].recv(1)
         else:
-            dist.barrier()
+            rank.step(0)
             peer = socket.socket(socket.AF_UNIX); peer.connect(path)
             os.write(1, f"pid {os.getpid()} of rank 1\\n".encode())
             os.kill(os.getpid(), signal.SIGSTOP)
@@ -129,6 +116,7 @@ def test_a_rank_that_waits_on_a_socket_for_a_stopped_one_ends_the_job_too(world)
     """,
             ranks=2,
             measure=100,
+            light=True,
             extra="limits: {stillSeconds: 5}\n",
         )
     )
@@ -143,25 +131,19 @@ def test_a_rank_that_waits_on_a_socket_for_a_stopped_one_ends_the_job_too(world)
 # A program that closes what it has not opened, in the middle of its training: CLOSE says how. Then it trains on, and
 # does not mind what CUDA answers.
 CARELESS = """
-    import ctypes, os, sys, torch
-    weight = torch.zeros(256, 256, device="cuda", requires_grad=True)
-    optimizer = torch.optim.SGD([weight], lr=0.1, momentum=0.9)
+    import ctypes
     for step in range(8):
-        torch.cuda.nvtx.range_push("step")
         try:
-            (torch.ones(64, 256, device="cuda") @ weight).square().mean().backward()
-            optimizer.step()
-            optimizer.zero_grad()
-            torch.cuda.synchronize()
-        except Exception as error:
+            rank.step(0)
+        except SystemExit as error:
             os.write(2, f"ignored: {error}\\n".encode())
-        torch.cuda.nvtx.range_pop()
+        print("step", step, flush=True)
         if step == 4: CLOSE
 """
 
 
 def train_carelessly(world, how):
-    return world.run(CARELESS.replace("CLOSE", how), measure=100, boundary="{nvtx: step}")
+    return world.run(CARELESS.replace("CLOSE", how), measure=100, boundary="{log: step}", light=True)
 
 
 def test_a_program_that_closes_all_descriptors_is_predicted_to_its_end(world):
@@ -196,11 +178,13 @@ def test_a_rank_that_replaces_itself_is_not_complete(world):
     assert job["status"]["prediction"]["iterationPicoseconds"], "what was measured before is not kept"
     # It need not have any work of ours before that.
     job = world.completed("""
-        import os, sys, torch
+        import ctypes, os, sys
+        runtime, memory = ctypes.CDLL("libcudart.so.13"), ctypes.c_void_p()
         if sys.argv[1:] != ["now"]:
-            torch.cuda.device_count()
+            runtime.cudaGetDeviceCount(ctypes.byref(ctypes.c_int()))
             os.execv(sys.executable, [sys.executable, "script.py", "now"])
-        for step in range(8): (torch.ones(64, 64, device="cuda") @ torch.ones(64, 64, device="cuda")).sum().item()
+        assert runtime.cudaMalloc(ctypes.byref(memory), ctypes.c_size_t(1 << 20)) == 0
+        for step in range(8): assert runtime.cudaMemset(memory, step, ctypes.c_size_t(1 << 20)) == 0
     """)
 
 
@@ -320,11 +304,12 @@ def test_a_rank_inherits_its_standard_streams_only(world):
             return found
         print("at first", sorted(opened()), opened(), flush=True)
         before = opened()
-        import torch
-        torch.cuda.synchronize()
+        import ctypes
+        runtime, memory = ctypes.CDLL("libcudart.so.13"), ctypes.c_void_p()
+        assert runtime.cudaMalloc(ctypes.byref(memory), ctypes.c_size_t(1 << 20)) == 0
         ours = {file: what for file, what in opened().items() if file not in before}
         print("with a GPU", len(ours), ours, flush=True)
-        for step in range(8): (torch.ones(64, 64, device="cuda") @ torch.ones(64, 64, device="cuda")).sum().item()
+        for step in range(8): assert runtime.cudaMemset(memory, step, ctypes.c_size_t(1 << 20)) == 0
     """)
     log = world.logs(job)
     assert "at first [0, 1, 2]" in log
@@ -335,17 +320,12 @@ def test_a_rank_inherits_its_standard_streams_only(world):
 def test_a_log_holds_what_was_printed_before_the_job_was_stopped_and_nothing_of_its_end(world):
     # The sixth line stands in the pipe when the sixth iteration ends the job; ranks that wait are then let go.
     script = """
-        import torch
-        x = torch.zeros(1024, 1024, device="cuda", dtype=torch.bfloat16)
         for step in range(1000):
-            torch.cuda.nvtx.range_push("step")
-            x = x @ x
-            torch.cuda.synchronize()
+            rank.step(0)
             print("printed", step, flush=True)
-            torch.cuda.nvtx.range_pop()
     """
     for _ in range(5):
-        job = world.run(script, boundary="{nvtx: step}")
+        job = world.run(script, boundary="{log: printed}", light=True)
         log = world.logs(job)
         assert log.count("printed") >= 6, f"lines are missing: {log}"
         assert "Traceback" not in log and "CUDA error" not in log, f"the end is told: {log[-2000:]}"

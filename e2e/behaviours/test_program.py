@@ -12,6 +12,8 @@ import tempfile
 import textwrap
 import time
 
+from jobs import light_script
+
 # Each is a program of its own, run by the same driver outside and inside a job.
 PYTHON_CASES = {
     "threads with timed waits": """
@@ -249,15 +251,10 @@ def on_a_terminal(command, environment, seconds=120):
 
 # Iterations that take long to simulate and little to predict.
 SLOW = """
-import torch
-x = torch.zeros(64, 64, device="cuda")
 for step in range(40):
-    torch.cuda.nvtx.range_push("step")
     sum(range(3_000_000))
-    for _ in range(50): x.add_(1)
-    torch.cuda.synchronize()
+    rank.step(0)
     print("step", step, flush=True)
-    torch.cuda.nvtx.range_pop()
 """
 
 
@@ -276,23 +273,24 @@ def expect_progress(status, screen):
 
 
 def test_run_and_submit_show_progress_on_a_terminal(world):
-    eidolon = str(world.build / "bin" / "eidolon")
+    eidolon, script = str(world.build / "bin" / "eidolon"), str(world.folder / "slow.py")
+    pathlib.Path(script).write_text(light_script(world.folder, SLOW))
     environment = dict(os.environ, PATH=f"{world.python}/bin:{os.environ['PATH']}", TERM="xterm")
     expect_progress(
         *on_a_terminal(
-            [eidolon, "run", "--nvtx", "step", "--warmup", "2", "--measure", "20", "--", "python", "-c", SLOW],
+            [eidolon, "run", "--log-pattern", "step", "--warmup", "2", "--measure", "20", "--", "python", script],
             environment,
         )
     )
     document = world.folder / "progress.yaml"
-    document.write_text(world.job(SLOW, warmup=2, measure=20, boundary="{nvtx: step}"))
+    document.write_text(world.job(SLOW, warmup=2, measure=20, boundary="{log: step}", light=True))
     expect_progress(
         *on_a_terminal(
             [eidolon, "--data-dir", world.server.data, "submit", "--follow", "-f", str(document)], environment
         )
     )
     plain = subprocess.run(
-        [eidolon, "run", "--nvtx", "step", "--warmup", "1", "--measure", "2", "--", "python", "-c", SLOW],
+        [eidolon, "run", "--log-pattern", "step", "--warmup", "1", "--measure", "2", "--", "python", script],
         capture_output=True,
         text=True,
         env=environment,

@@ -4,9 +4,9 @@ import json
 import subprocess
 import time
 
-from recordings import SHARDED
 from server import Server
 
+STEPS = "for step in range(9): rank.step(0)"
 SWEEPS = "/api/v1/namespaces/default/simulationsweeps"
 
 
@@ -36,7 +36,7 @@ def document_of(world, name, matrix, **more):
     """A SimulationSweep of a small job of two ranks."""
     import yaml
 
-    spec = yaml.safe_load(world.job(SHARDED, ranks=2, measure=3))["spec"]
+    spec = yaml.safe_load(world.job(STEPS, ranks=2, measure=3, light=True))["spec"]
     return {
         "apiVersion": "eidolon.dev/v1alpha1",
         "kind": "SimulationSweep",
@@ -107,7 +107,7 @@ def test_a_sweep_over_rest_goes_on_after_its_controller_was_killed_and_runs_no_p
 
 def test_a_sweep_of_points_that_fail_and_are_refused_tells_of_each(world):
     document = document_of(
-        world, "mixed", {"command": [["torchrun", "script.py"], ["sh", "-c", "exit 3"]], "servers": [1, 77]}
+        world, "mixed", {"command": [["python", "script.py"], ["sh", "-c", "exit 3"]], "servers": [1, 77]}
     )
     server = world.server
     wrong = json.loads(json.dumps(document))
