@@ -112,9 +112,7 @@ def test_ranks_may_start_in_any_order(world):
 def test_the_measured_host_model_keeps_the_gpus_work(world):
     predictions = {}
     for model in ("fixed", "measured"):
-        document = world.job(LOOP.replace("DELAY", "pass"), ranks=2, servers=2)
-        job = world.server.run(document.replace("kind: fixed", f"kind: {model}"), seconds=300)
-        expect_complete(job)
+        job = world.completed(LOOP.replace("DELAY", "pass"), ranks=2, servers=2, host=f"{{kind: {model}}}")
         p = predictions[model] = job["status"]["prediction"]
         print(f"{model}: {p['iterationSeconds']['mean'] * 1e6:.1f} us, {json.dumps(p['breakdown'])}")
         assert abs(sum(p["breakdown"].values()) - 1) < 1e-6, "the shares do not add up to 1"
@@ -218,24 +216,24 @@ def test_a_virtual_hour_fires_no_watchdog_and_waits_return(world):
     assert "waited 0.5" in log, log[-2000:]
 
 
-def test_out_of_memory_is_a_verdict(world):
-    job = world.run("""
+@pytest.fixture(scope="module")
+def out_of_memory(world):
+    """A job that took more and more."""
+    return world.run("""
         import torch
         keep = []
         while True: keep.append(torch.empty(8 << 30, dtype=torch.uint8, device="cuda"))
     """)
-    expect_failed(job, "OutOfMemory", "GiB")
-    log = world.logs(job)
+
+
+def test_out_of_memory_is_a_verdict(world, out_of_memory):
+    expect_failed(out_of_memory, "OutOfMemory", "GiB")
+    log = world.logs(out_of_memory)
     assert "torch.OutOfMemoryError" in log, log[-2000:]
 
 
-def test_out_of_memory_keeps_the_memory_report(world):
-    job = world.run("""
-        import torch
-        keep = []
-        while True: keep.append(torch.empty(8 << 30, dtype=torch.uint8, device="cuda"))
-    """)
-    peak = job["status"]["prediction"]["memory"]["peakBytes"]
+def test_out_of_memory_keeps_the_memory_report(out_of_memory):
+    peak = out_of_memory["status"]["prediction"]["memory"]["peakBytes"]
     assert 70 << 30 < peak < 81 << 30, f"high-water mark {peak}"
 
 
@@ -284,22 +282,11 @@ def test_a_killed_rank_takes_the_job_down_within_five_seconds(world):
 
 
 def test_a_mismatched_collective_is_named(world):
-    expect_failed(
-        world.run(
-            """
-        import os, torch, torch.distributed as dist
-        rank = int(os.environ["RANK"])
-        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-        dist.init_process_group("nccl")
-        dist.all_reduce(torch.ones(1000 + rank, device="cuda"))
-        torch.cuda.synchronize()
-    """,
-            ranks=2,
-        ),
-        "CollectiveMismatch",
-        "1000",
-        "1001",
-    )
+    script = """
+        rank.size = 4 * (1000 + rank.rank)
+        rank.step(0)
+    """
+    expect_failed(world.run(script, ranks=2, light=True), "CollectiveMismatch", "1000", "1001")
 
 
 def test_a_rank_that_never_joins_is_a_deadlock(world):
@@ -330,50 +317,39 @@ def test_a_rank_that_never_joins_is_a_deadlock(world):
 def test_work_outside_the_gpu_is_not_a_deadlock(world):
     world.completed(
         """
-        import os, subprocess, sys, torch, torch.distributed as dist
-        rank = int(os.environ["RANK"])
-        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-        dist.init_process_group("nccl")
-        x = torch.ones(1000, device="cuda")
+        import subprocess
         # 8 s of a processor's time, so at least as much real time: the job's clocks would not tell.
         work = "import os\\nuntil = os.times().user + 8\\nwhile os.times().user < until: sum(range(100_000))"
         for step in range(4):
-            torch.cuda.nvtx.range_push("step")
-            dist.all_reduce(x); torch.cuda.synchronize()
-            if rank == 1 and step == 1: subprocess.run([sys.executable, "-c", work], check=True)
-            if rank == 1 and step == 2: exec(work)
-            torch.cuda.nvtx.range_pop()
-        dist.destroy_process_group()
+            rank.step(0)
+            if rank.rank == 1 and step == 1: subprocess.run([sys.executable, "-c", work], check=True)
+            if rank.rank == 1 and step == 2: exec(work)
     """,
         ranks=2,
         measure=100,
-        boundary="{nvtx: step}",
+        light=True,
     )
 
 
 def test_an_unsupported_call_is_named(world):
     job = world.completed(
         """
-        import ctypes, torch
-        torch.cuda.init()
+        import ctypes
         library = ctypes.CDLL("libcuda.so.1")
         print("answer", library.cuGraphicsUnregisterResource(None), flush=True)
-        for _ in range(8):
-            torch.cuda.nvtx.range_push("step")
-            (torch.ones(64, 64, device="cuda") @ torch.ones(64, 64, device="cuda")).sum().item()
-            torch.cuda.nvtx.range_pop()
+        for _ in range(8): rank.step(0)
     """,
-        boundary="{nvtx: step}",
+        light=True,
     )
     calls = {call["name"]: call["count"] for call in job["status"]["prediction"]["unsupportedCalls"]}
     assert "cuGraphicsUnregisterResource" in calls
     strict = world.run(
         """
-        import ctypes, torch
-        torch.cuda.init()
+        import ctypes
         ctypes.CDLL("libcuda.so.1").cuGraphicsUnregisterResource(None)
     """,
         extra="strict: true\n",
+        light=True,
     )
     expect_failed(strict, "UnsupportedCall", "cuGraphicsUnregisterResource")
 
@@ -398,7 +374,7 @@ def test_bad_documents_are_answered_field_by_field(world):
 def test_jobs_survive_the_controllers_death(world):
     data = tempfile.mkdtemp(dir=world.folder)
     with Server(world.build, world.python, data=data) as server:
-        name = server.submit(world.job("import time, torch\nwhile True: time.sleep(1); torch.cuda.synchronize()"))
+        name = server.submit(world.job("while True: time.sleep(1); rank.runtime.cudaDeviceSynchronize()", light=True))
         deadline = time.monotonic() + 60
         while not any(
             c["type"] == "Running" and c["status"] in ("True", True) for c in server.get(name)["status"]["conditions"]
