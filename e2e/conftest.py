@@ -12,10 +12,9 @@ E2E = pathlib.Path(__file__).resolve().parent
 ROOT = E2E.parent
 pytest.register_assert_rewrite("jobs")
 
+import jobs
 from alone import Alone
 from server import Server
-
-import jobs
 
 SERVER = pytest.StashKey[Server]()
 STARTS = pytest.StashKey[int]()  # Of torch, in the controller: those of all workers that ended.

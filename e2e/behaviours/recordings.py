@@ -52,9 +52,9 @@ PIPELINE = """
 """
 
 
-def record(world, script, **arguments):
+def record(world, script, measure=3, outputs="{eventLog: true, recording: true}", **arguments):
     """A job, its document, and its recording."""
-    document = world.job(script, measure=3, **arguments).replace("eventLog: true", "eventLog: true, recording: true")
+    document = world.job(script, measure=measure, outputs=outputs, **arguments)
     job = world.server.run(document, seconds=300)
     expect_complete(job)
     name = job["metadata"]["name"]

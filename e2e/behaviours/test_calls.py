@@ -2,7 +2,6 @@
 
 import json
 
-
 # Codes of cudaError_t and CUresult alike.
 INVALID_VALUE, OUT_OF_MEMORY, INVALID_PITCH = 1, 2, 12
 

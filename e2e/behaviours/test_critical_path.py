@@ -2,11 +2,13 @@
 
 import json
 import os
+import re
 import subprocess
 import textwrap
 
+import pytest
 from jobs import expect_complete
-from recordings import PIPELINE
+from recordings import PIPELINE, record, replay
 
 # Rank 1 multiplies more, so that every all-reduce waits for it.
 UNEVEN = """
@@ -51,12 +53,17 @@ def path_of(job):
     return path, kinds
 
 
-def run(world, script, outputs="{timeline: {iterations: 1}}", **arguments):
-    return world.completed(script, ranks=2, measure=2, outputs=outputs, **arguments)
+KEPT = "{timeline: {iterations: 1}, recording: true}"
 
 
-def test_the_critical_path_is_the_iteration_to_the_picosecond_and_lies_on_the_slow_rank(world):
-    job = run(world, UNEVEN)
+@pytest.fixture(scope="module")
+def uneven(world):
+    """A job of UNEVEN, its document and its recording."""
+    return record(world, UNEVEN, ranks=2, measure=2, outputs=KEPT)
+
+
+def test_the_critical_path_is_the_iteration_to_the_picosecond_and_lies_on_the_slow_rank(uneven):
+    job, *_ = uneven
     path, kinds = path_of(job)
 
     iterations = job["status"]["prediction"]["iterationPicoseconds"]
@@ -73,15 +80,17 @@ def test_the_critical_path_is_the_iteration_to_the_picosecond_and_lies_on_the_sl
 
 
 def test_communication_of_the_critical_path_is_on_the_narrowest_links(world):
+    clusters = {}
     for gbps, fabric, narrowest in ((25, {"preset": "leaf-spine"}, "nic"), (400, SPINE, "leaf")):
         server = {"preset": "dgx-h100", "gpusPerServer": 1, "nics": {"count": 1, "gbps": gbps}}
-        cluster = {"servers": 2, "server": server, "fabric": fabric}
-        document = world.job(UNEVEN, ranks=1, servers=2, measure=2, cluster=cluster)
-        job = world.server.run(document.replace("{eventLog: true}", "{timeline: {iterations: 1}}"), seconds=300)
+        clusters[narrowest] = {"servers": 2, "server": server, "fabric": fabric}
+    run, document, file = record(world, UNEVEN, servers=2, measure=2, cluster=clusters["nic"], outputs=KEPT)
+    other = lambda text: re.sub("cluster: .*", f"cluster: {json.dumps(clusters['leaf'])}", text)
+    for narrowest, job in (("nic", run), ("leaf", replay(world, document, file, other))):
         expect_complete(job)
         path, _ = path_of(job)
         longest = path["links"][0]
-        assert longest["link"] == narrowest and longest["share"] > 0.5, f"{gbps} Gbit/s, {fabric}: {path['links']}"
+        assert longest["link"] == narrowest and longest["share"] > 0.5, f"{clusters[narrowest]}: {path['links']}"
         named = path["namedLinks"][0]
         word = {"nic": "NIC 0 of server ", "leaf": "leaf "}[narrowest]
         assert named["link"] == narrowest and named["name"].startswith(word), f"by name: {path['namedLinks']}"
@@ -89,7 +98,7 @@ def test_communication_of_the_critical_path_is_on_the_narrowest_links(world):
 
 
 def test_the_critical_path_of_a_pipeline_goes_through_its_stages(world):
-    job = run(world, PIPELINE)
+    job = world.completed(PIPELINE, ranks=2, measure=2, outputs="{timeline: {iterations: 1}}")
     path, kinds = path_of(job)
 
     iterations = job["status"]["prediction"]["iterationPicoseconds"]
@@ -98,22 +107,30 @@ def test_the_critical_path_of_a_pipeline_goes_through_its_stages(world):
     assert kinds.get("unknown", 0) == 0, f"not known: {kinds}, {path['operations']}"
 
 
-def test_a_critical_path_names_the_ranks_and_operations_that_it_does_not_see(world):
-    one = run(world, UNEVEN, "{timeline: {iterations: 1, ranks: [0]}}")
-    path, kinds = path_of(one)
+def test_a_critical_path_names_the_ranks_and_operations_that_it_does_not_see(world, uneven):
+    _, document, file = uneven
+
+    def seen(limits):
+        job = replay(
+            world, document, file, lambda text: text.replace("{iterations: 1}", f"{{iterations: 1, {limits}}}")
+        )
+        expect_complete(job)
+        return path_of(job)
+
+    path, kinds = seen("ranks: [0]")
     unseen = [o for o in path["operations"] if o["name"] == "waits for ranks that are not shown"]
     assert path["ranksShown"] == 1 and unseen and unseen[0]["kind"] == "unknown", f"rank 1 is hidden: {path}"
 
-    some = run(world, UNEVEN, "{timeline: {iterations: 1, operations: 12}}")
-    path, kinds = path_of(some)
+    path, kinds = seen("operations: 12")
     assert path["operationsLeftOut"] > 0 and kinds.get("unknown", 0) > 0, f"twelve operations tell it all: {path}"
 
 
+@pytest.mark.starts(1)
 def test_run_and_replay_report_the_same_critical_path(world):
     folder = world.folder / "critical_path"
     folder.mkdir()
     (folder / "train.py").write_text(textwrap.dedent(UNEVEN))
-    environment = dict(os.environ, PATH=f"{world.python}/bin:{os.environ['PATH']}")
+    environment = dict(os.environ, RANKS_GO_ON="1", PATH=f"{world.python}/bin:{os.environ['PATH']}")
     eidolon = (world.build / "bin/eidolon").resolve()
 
     def command(*words):

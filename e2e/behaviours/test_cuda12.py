@@ -78,8 +78,8 @@ COMPILED = r"""
 
 
 def test_a_stock_wheel_of_cuda_12_computes_what_that_of_cuda_13_does(world, cuda12):
-    def run(python):
-        document = world.job(PROGRAM, ranks=2, measure=100, command=[f"{python}/bin/torchrun", "script.py"])
+    def run(torchrun):
+        document = world.job(PROGRAM, ranks=2, measure=100, command=[torchrun, "script.py"])
         job = world.server.run(document, seconds=400)
         expect_complete(job)
         prediction = job["status"]["prediction"]
@@ -87,7 +87,7 @@ def test_a_stock_wheel_of_cuda_12_computes_what_that_of_cuda_13_does(world, cuda
         assert prediction["coverage"]["assumed"] == 0, f"coverage: {prediction['coverage']}"
         return json.loads((world.folder / f"job{world.count}" / "answers.json").read_text())
 
-    newer, older = run(world.python), run(cuda12)
+    newer, older = run("torchrun"), run(f"{cuda12}/bin/torchrun")
     assert newer["cuda"].startswith("13.") and older["cuda"].startswith("12."), f"{newer['cuda']} and {older['cuda']}"
     for name, value in newer["answers"].items():
         assert older["answers"][name] == value, f"{name}: {older['answers'][name]} with CUDA 12, {value} with CUDA 13"

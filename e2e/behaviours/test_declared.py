@@ -2,7 +2,6 @@
 
 import json
 
-
 NO_VALUES = "values: {compute: false}\n"
 
 # Values that are too large to be computed are read in three ways; each read has a writer and a line.

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from jobs import expect_complete, expect_failed, prediction_of
 
 # Tells how the rank began: a process that was executed has no module of torch before it imports torch.
@@ -79,6 +80,7 @@ def test_ranks_that_went_on_share_what_their_optimizer_imports(world):
     assert told["went_on"] and "shared (False, False) False" in lines, f"torch._dynamo was shared: {lines}"
 
 
+@pytest.mark.starts(4)
 def test_ranks_are_executed_where_that_makes_a_difference(world):
     sets = 'os.environ["TORCH_SHOW_CPP_STACKTRACES"] = "1"'
     job, told, lines = train(world, first=sets, env=("RANKS_GO_ON", "explain"))

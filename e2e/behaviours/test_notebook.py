@@ -4,6 +4,8 @@ import os
 import pathlib
 import sys
 
+import pytest
+
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 import eidolon
 
@@ -27,6 +29,7 @@ def refused(message, *arguments, **options):
     raise AssertionError(f"{arguments} were not refused")
 
 
+@pytest.mark.starts(3)
 def test_the_python_package_predicts_sweeps_and_compares(world):
     folder = world.folder / "notebook"
     folder.mkdir()

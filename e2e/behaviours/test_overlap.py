@@ -55,11 +55,10 @@ OPERATIONS = """
 """
 
 
-def collectives(world, script, *command, boundary="auto"):
+def collectives(world, script, boundary="auto", **started):
     """Of rank 0 in one iteration: the bytes of each collective, and the share of its time in which kernels or copies ran.
     Also the job's prediction."""
-    command = [*command, "script.py"]
-    job = world.completed(script, ranks=2, command=command, boundary=boundary, outputs="{timeline: {}}")
+    job = world.completed(script, ranks=2, boundary=boundary, outputs="{timeline: {}}", **started)
     _, trace = fetch(world, job)
     operations = trace_tables.ask(trace, OPERATIONS)
     busy = [o for o in operations if o["category"] != "nccl"]  # One stream, so that none overlap.
@@ -69,18 +68,20 @@ def collectives(world, script, *command, boundary="auto"):
         found.append((one["bytes"], beside / (one["end"] - one["begin"])))
     prediction = job["status"]["prediction"]
     exposed = prediction["breakdown"]["exposedCommunication"]
-    print(f"exposed {exposed:.1%}, beside kernels {[round(share, 2) for _, share in found]}: {' '.join(command)}")
+    print(f"exposed {exposed:.1%}, beside kernels {[round(share, 2) for _, share in found]}: {started}")
     return found, prediction
 
 
-def commands(world, cuda12):
-    """How the script is started with PyTorch 2.15, with its older back end, and with PyTorch 2.9.1."""
-    newer = str(world.python) + "/bin/torchrun"
-    return [newer], ["env", "TORCH_DIST_USE_NCCL2=0", newer], [str(cuda12 / "bin/torchrun")]
+OLDER_BACK_END = "env: [{name: TORCH_DIST_USE_NCCL2, value: '0'}, {name: RANKS_GO_ON, value: '1'}]\n"
+
+
+def starts(cuda12):
+    """With PyTorch 2.15, with its older back end, and with PyTorch 2.9.1."""
+    return {}, {"extra": OLDER_BACK_END}, {"command": [str(cuda12 / "bin/torchrun"), "script.py"]}
 
 
 def test_all_reduces_of_ddp_run_beside_its_backward_pass_unless_pytorch_has_its_stream_wait_for_each(world, cuda12):
-    (waiting, slower), *others = (collectives(world, DATA_PARALLEL, *command) for command in commands(world, cuda12))
+    (waiting, slower), *others = (collectives(world, DATA_PARALLEL, **how) for how in starts(cuda12))
 
     assert [share for _, share in waiting] == [0] * 8, f"PyTorch 2.15 asks for a wait after each all-reduce: {waiting}"
     for beside, faster in others:
@@ -92,7 +93,7 @@ def test_all_reduces_of_ddp_run_beside_its_backward_pass_unless_pytorch_has_its_
 
 
 def test_asking_pytorch_2_15_for_the_future_of_a_collective_makes_the_current_stream_wait_for_it(world, cuda12):
-    newer, *others = (dict(collectives(world, FUTURE, *c, boundary="{nvtx: step}")[0]) for c in commands(world, cuda12))
+    newer, *others = (dict(collectives(world, FUTURE, "{nvtx: step}", **how)[0]) for how in starts(cuda12))
 
     plain, asked = 8 << 22, 16 << 22
     assert newer[plain] > 0.9, f"one that nobody asked for its future runs beside the product: {newer}"

@@ -3,7 +3,6 @@
 import json
 import pickle
 
-
 PROFILED = """
     import json, os, pickle, torch, torch.distributed as dist
     from torch.nn.parallel import DistributedDataParallel

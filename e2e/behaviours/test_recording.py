@@ -5,6 +5,7 @@ import re
 import subprocess
 import time
 
+import pytest
 from jobs import expect_complete, expect_failed
 from recordings import PIPELINE, SHARDED, expect_equal, record, replay
 
@@ -43,6 +44,11 @@ TWO_BOUNDS = """
         x.add_(y)
         torch.cuda.synchronize()
 """
+
+
+@pytest.fixture(scope="module")
+def two_bounds(world):
+    return record(world, TWO_BOUNDS)
 
 
 def mean(job):
@@ -120,8 +126,8 @@ def test_what_would_help_is_replayed_and_not_guessed(world):
         assert abs(by_name[name]["change"] - change) < 1e-12, f"{name}: {by_name[name]}, {change}"
 
 
-def test_one_refused_replay_leaves_the_others_their_answers(world):
-    run, _, file = record(world, TWO_BOUNDS)
+def test_one_refused_replay_leaves_the_others_their_answers(world, two_bounds):
+    *_, file = two_bounds
     command = [world.build / "bin/eidolon", "what-if", file]
     asked = subprocess.run([*command, "-o", "json"], capture_output=True, text=True, timeout=120)
     assert asked.returncode == 0, f"what-if: {asked.stderr}"
@@ -138,8 +144,8 @@ def test_one_refused_replay_leaves_the_others_their_answers(world):
     assert told.returncode == 3 and "not answered     GPU no-such-gpu: " in told.stdout, told.stdout + told.stderr
 
 
-def test_a_replay_at_another_clock_says_what_a_run_at_that_clock_says_of_each_kernel(world):
-    run, document, file = record(world, TWO_BOUNDS)
+def test_a_replay_at_another_clock_says_what_a_run_at_that_clock_says_of_each_kernel(world, two_bounds):
+    run, document, file = two_bounds
     at_half = lambda text: re.sub(r"gpusPerServer: (\d+)", r"gpusPerServer: \1, gpuClock: 0.5", text)
     again = replay(world, document, file, at_half)
     world.count += 1

@@ -4,11 +4,14 @@ import contextlib
 import json
 import os
 import pathlib
+import signal
 import subprocess
+import tempfile
 import textwrap
 import time
 
-from jobs import expect_failed
+import pytest
+from jobs import World, expect_failed
 
 # Three processes that do everything that a client can do, and print what they are answered.
 CLIENT = """
@@ -80,10 +83,10 @@ CLIENT = """
 """
 # PyTorch's own server.
 HOST = """
-    import sys, torch.distributed as dist
+    import signal, sys, torch.distributed as dist
     store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, use_libuv=sys.argv[1] == "libuv")
     print(store.port, flush=True)
-    sys.stdin.read()
+    signal.pause()
 """
 # A rank of a folded job whose other ranks are ghosts.
 LIVE = """
@@ -139,42 +142,86 @@ def script(world, name, text):
     return path
 
 
-def start(python, words, ranks, environment=None):
-    return [
-        subprocess.Popen(
-            [python / "bin" / "python", *words],
-            env=os.environ | {"RANK": str(rank), "TORCH_CPP_LOG_LEVEL": "ERROR"} | (environment or {}),
-            stdout=subprocess.PIPE,
-            text=True,
+# Imports PyTorch once; for each line of its input, it forks a process that runs a program.
+WARM = """
+    import json, os, runpy, signal, sys, traceback, torch.distributed
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    for line in sys.stdin:
+        sys.argv, environment, out = json.loads(line)
+        child = os.fork()
+        if child:
+            print(child, flush=True)
+            continue
+        os.environ.update(environment)
+        os.dup2(os.open(out, os.O_WRONLY), 1)
+        os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
+        try:
+            runpy.run_path(sys.argv[0], run_name="__main__")
+        except BaseException:
+            traceback.print_exc()
+        sys.stdout.flush()
+        os._exit(0)
+"""
+
+
+class Warm:
+    """A version of PyTorch whose processes start at once; a context manager."""
+
+    def __init__(self, python, folder):
+        self.python, self.folder = python, pathlib.Path(tempfile.mkdtemp(dir=folder))
+
+    def __enter__(self):
+        environment = os.environ | {"TORCH_CPP_LOG_LEVEL": "ERROR"}
+        words = [self.python / "bin" / "python", "-c", textwrap.dedent(WARM)]
+        self.process = subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
         )
-        for rank in ranks
-    ]
+        World.starts += 1
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait(60)
+
+    def start(self, program, *words, **environment):
+        """(process number, output) of a program; its output ends when it does."""
+        out = pathlib.Path(tempfile.mktemp(dir=self.folder))
+        os.mkfifo(out)
+        self.process.stdin.write(json.dumps([[str(program), *words], environment, str(out)]) + "\n")
+        self.process.stdin.flush()
+        return int(self.process.stdout.readline()), open(out)
 
 
-def answers_of(world, python, server, libuv):
-    clients = start(python, [script(world, "client.py", CLIENT), server.port, libuv], range(3))
-    told = [client.communicate(timeout=120)[0] for client in clients]
-    assert all(client.returncode == 0 for client in clients), "a client of the store failed"
-    return [json.loads(answers) for answers in told]
+@pytest.fixture(scope="module")
+def pytorches(world, cuda12):
+    """Of CUDA 13 and of CUDA 12."""
+    with Warm(world.python, world.folder) as newer, Warm(cuda12, world.folder) as older:
+        yield newer, older
 
 
-def test_clients_of_pytorch_get_the_answers_of_pytorchs_own_rendezvous(world, cuda12):
+def answers_of(world, pytorch, port, libuv):
+    client = script(world, "client.py", CLIENT)
+    clients = [pytorch.start(client, port, libuv, RANK=str(rank)) for rank in range(3)]
+    return [json.loads(out.read()) for _, out in clients]
+
+
+def test_clients_of_pytorch_get_the_answers_of_pytorchs_own_rendezvous(world, pytorches):
     rendezvous = [world.build / "tests" / "rendezvous_server", "3", "0,1,2"]
-    host = script(world, "host.py", HOST)
-    for python in (pathlib.Path(world.python), cuda12):
+    for pytorch in pytorches:
         for libuv in ("libuv", "sockets"):
-            with listening([python / "bin" / "python", host, libuv]) as server:
-                theirs = answers_of(world, python, server, libuv)
+            pid, out = pytorch.start(script(world, "host.py", HOST), libuv)
+            theirs = answers_of(world, pytorch, out.readline().strip(), libuv)
+            os.kill(pid, signal.SIGKILL)
             with listening(rendezvous) as server:
-                ours = answers_of(world, python, server, libuv)
+                ours = answers_of(world, pytorch, server.port, libuv)
             for rank, (their, our) in enumerate(zip(theirs, ours)):
                 assert len(their) == len(our) > 15, f"rank {rank}: {len(our)} answers instead of {len(their)}"
                 for wanted, got in zip(their, our):
-                    assert wanted == got, f"rank {rank} of {python.name}, {libuv}: {got} instead of {wanted}"
+                    assert wanted == got, f"rank {rank} of {pytorch.python.name}, {libuv}: {got} instead of {wanted}"
 
 
-def test_live_ranks_meet_where_ghosts_would_have_come_and_who_waits_is_named(world, cuda12):
-    for python in (pathlib.Path(world.python), cuda12):
+def test_live_ranks_meet_where_ghosts_would_have_come_and_who_waits_is_named(world, pytorches):
+    for pytorch in pytorches:
         with listening([world.build / "tests" / "rendezvous_server", "8", "0,1,7"]) as server:
             environment = {
                 "WORLD_SIZE": "8",
@@ -184,10 +231,11 @@ def test_live_ranks_meet_where_ghosts_would_have_come_and_who_waits_is_named(wor
                 "TORCH_DIST_INIT_BARRIER": "1",
                 "TORCH_GLOO_LAZY_INIT": "1",
             }
-            live = start(python, [script(world, "live.py", LIVE)], (0, 1, 7), environment)
+            program = script(world, "live.py", LIVE)
+            live = [pytorch.start(program, RANK=rank, **environment) for rank in ("0", "1", "7")]
             try:
-                for rank in live:
-                    assert "met\n" in iter(rank.stdout.readline, ""), "a live rank does not get past the ghosts"
+                for _, out in live:
+                    assert "met\n" in iter(out.readline, ""), "a live rank does not get past the ghosts"
                 deadline = time.monotonic() + 60
                 while not ("rank 0 waits" in (text := "\n".join(waits_of(server))) and "Gloo group" in text):
                     assert time.monotonic() < deadline, f"who waits is not named: {text}"
@@ -195,9 +243,9 @@ def test_live_ranks_meet_where_ghosts_would_have_come_and_who_waits_is_named(wor
                 print(text)
                 assert "'/default_pg/0//from/a/ghost', which no live rank has set" in text
             finally:
-                for rank in live:
-                    rank.kill()
-                    rank.communicate()
+                for pid, _ in live:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
 
 
 def test_a_folded_job_that_connects_all_of_gloo_when_a_group_is_made_says_so(world):

@@ -2,8 +2,8 @@
 
 import textwrap
 
+import pytest
 import trace_tables
-from jobs import expect_complete
 from trace_tables import fetch
 
 # Forward, backward and update on two ranks, with an NVTX range and a copy from the host.
@@ -34,11 +34,16 @@ OPERATIONS = """
 """
 
 
-def run(world, outputs, **arguments):
-    document = world.job(STEP, ranks=2, measure=1, **arguments)
-    job = world.server.run(document.replace("outputs: {eventLog: true}", f"outputs: {outputs}"), seconds=300)
-    expect_complete(job)
-    return job
+OUTPUTS = "{eventLog: true, timeline: {iterations: 1}}"
+
+
+@pytest.fixture(scope="module")
+def shown(world):
+    """A job, and its trace as the command fetches it."""
+    job = world.completed(STEP, ranks=2, measure=1, outputs=OUTPUTS)
+    done, trace = fetch(world, job)
+    assert done.returncode == 0 and "ui.perfetto.dev" in done.stderr, f"eidolon timeline: {done.stderr}"
+    return job, trace
 
 
 def logged(world, job):
@@ -52,10 +57,8 @@ def logged(world, job):
     return found
 
 
-def test_a_timeline_shows_each_operation_of_the_iteration_where_the_event_log_has_it(world):
-    job = run(world, "{eventLog: true, timeline: {iterations: 1}}")
-    done, trace = fetch(world, job)
-    assert done.returncode == 0 and "ui.perfetto.dev" in done.stderr, f"eidolon timeline: {done.stderr}"
+def test_a_timeline_shows_each_operation_of_the_iteration_where_the_event_log_has_it(world, shown):
+    job, trace = shown
     ask = lambda sql: trace_tables.ask(trace, sql)
 
     # The iteration is the report's.
@@ -111,12 +114,9 @@ def test_a_timeline_shows_each_operation_of_the_iteration_where_the_event_log_ha
     assert waits[0]["n"] >= 2, f"loss.item() waits: {waits}"
 
 
-def test_calls_of_the_host_show_the_line_of_the_program_that_made_them(world):
-    job = run(world, "{eventLog: true, timeline: {iterations: 1}}")
-    done, trace = fetch(world, job)
-    assert done.returncode == 0, f"eidolon timeline: {done.stderr}"
+def test_calls_of_the_host_show_the_line_of_the_program_that_made_them(shown):
     calls = trace_tables.ask(
-        trace,
+        shown[1],
         "SELECT slice.name, slice.category, (SELECT string_value FROM args WHERE args.arg_set_id = slice.arg_set_id "
         "AND key = 'debug.python') AS line FROM slice WHERE category IN ('call', 'wait') "
         "AND name != 'waits for other ranks' ORDER BY ts",
@@ -167,14 +167,11 @@ def test_counters_of_links_hold_the_bytes_that_collectives_moved(world):
             optimizer.zero_grad()
         dist.destroy_process_group()
     """
-    outputs = "{eventLog: true, timeline: {iterations: 1}}"
-    jobs = {}
-    for name, line in (("shown", outputs), ("alone", "{eventLog: true}")):
-        document = world.job(script, ranks=2, servers=2, measure=1)
-        jobs[name] = world.server.run(document.replace("outputs: {eventLog: true}", f"outputs: {line}"), seconds=300)
-        expect_complete(jobs[name])
-    assert world.event_logs(jobs["shown"]) == world.event_logs(jobs["alone"]), "looking at links changes the prediction"
-    done, trace = fetch(world, jobs["shown"])
+    shown, plain = (
+        world.completed(script, ranks=2, servers=2, measure=1, outputs=some) for some in (OUTPUTS, "{eventLog: true}")
+    )
+    assert world.event_logs(shown) == world.event_logs(plain), "looking at links changes the prediction"
+    done, trace = fetch(world, shown)
     assert done.returncode == 0, f"eidolon timeline: {done.stderr}"
     crossed = trace_tables.ask(trace, CROSSED)
     sent = 4 << 24
@@ -226,16 +223,9 @@ def expect_parts_to_be_the_allocations(trace):
 
 
 def test_counters_of_memory_reach_what_the_report_says_lies_in_it(world):
-    outputs = "{eventLog: true, timeline: {iterations: 1}}"
     for options in ("fused=True", "foreach=True"):
-        jobs = []
-        for shown in (outputs, "{eventLog: true}"):
-            document = world.job(LAYERS.replace("OPTIONS", options), measure=2)
-            jobs.append(
-                world.server.run(document.replace("outputs: {eventLog: true}", f"outputs: {shown}"), seconds=300)
-            )
-        for job in jobs:
-            expect_complete(job)
+        script = LAYERS.replace("OPTIONS", options)
+        jobs = [world.completed(script, measure=2, outputs=some) for some in (OUTPUTS, "{eventLog: true}")]
         assert world.event_logs(jobs[0]) == world.event_logs(jobs[1]), "looking at memory changes the prediction"
         done, trace = fetch(world, jobs[0])
         assert done.returncode == 0, f"eidolon timeline: {done.stderr}"
@@ -257,8 +247,9 @@ def test_counters_of_memory_reach_what_the_report_says_lies_in_it(world):
 
 
 def test_a_timeline_shows_the_ranks_that_were_asked_for_and_counts_what_did_not_fit(world):
-    job = run(world, "{eventLog: true, timeline: {iterations: 1, ranks: [1], operations: 12}}")
-    without = run(world, "{eventLog: true}")
+    outputs = "{eventLog: true, timeline: {iterations: 1, ranks: [1], operations: 12}}"
+    job = world.completed(STEP, ranks=2, measure=1, outputs=outputs)
+    without = world.completed(STEP, ranks=2, measure=1)
     done, trace = fetch(world, job)
     assert done.returncode == 0, f"eidolon timeline: {done.stderr}"
     ask = lambda sql: trace_tables.ask(trace, sql)

@@ -1,7 +1,11 @@
 """What a job reads from its emulated GPUs when small kernels are run for their values, which is the default."""
 
 import json
+import textwrap
 
+import pytest
+from jobs import expect_complete
+from server import verdict
 
 NO_VALUES = "values: {compute: false}\n"
 
@@ -78,10 +82,8 @@ CONTROL_FLOW = """
 """
 
 OBJECTS = """
-    import os, torch, torch.distributed as dist
-    rank = int(os.environ["RANK"])
-    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    dist.init_process_group("nccl")
+    import torch, torch.distributed as dist
+    rank = dist.get_rank()
     for step in range(3):
         torch.cuda.nvtx.range_push("step")
         parts = [None] * 2
@@ -114,15 +116,12 @@ OBJECTS = """
         assert received.tolist() == [int(c[rank]) for c in counts], (received, counts)
         assert total.tolist() == sum(counts).tolist()
         torch.cuda.nvtx.range_pop()
-    dist.destroy_process_group()
 """
 
 # Every collective of objects, of one and of many: many are joined on the GPU before they travel, 128 in a launch.
 EVERY_OBJECT_COLLECTIVE = """
-    import os, torch, torch.distributed as dist
-    rank = int(os.environ["RANK"])
-    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    dist.init_process_group("nccl")
+    import torch, torch.distributed as dist
+    rank = dist.get_rank()
     def things(count):
         return [{"number": i, "word": "x" * i} for i in range(count)]
     for step in range(3):
@@ -147,7 +146,6 @@ EVERY_OBJECT_COLLECTIVE = """
         dist.scatter_object_list(mine, [things(2), "a word"] if rank == 0 else None, src=0)
         assert mine == [[things(2), "a word"][rank]], mine
         torch.cuda.nvtx.range_pop()
-    dist.destroy_process_group()
 """
 
 # Philox4x32-10 as Salmon et al. describe it, against what torch.manual_seed gives: element i of a small tensor
@@ -269,10 +267,8 @@ BATCH_NORM = """
 
 # Two ranks, an expert each: tokens travel to the experts that a router chose, and back.
 EXPERTS = """
-    import os, torch, torch.distributed as dist
-    rank = int(os.environ["RANK"])
-    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    dist.init_process_group("nccl")
+    import torch, torch.distributed as dist
+    rank = dist.get_rank()
     def tokens_of(rank):
         return torch.randn(24, 8, generator=torch.Generator().manual_seed(rank))
     router = torch.randn(8, 2, generator=torch.Generator().manual_seed(7))
@@ -301,7 +297,6 @@ EXPERTS = """
         wanted = torch.stack([t @ weights[e] for t, e in zip(tokens_of(rank), chosen[rank])]) * gate[:, None]
         torch.testing.assert_close(result.cpu(), wanted, rtol=1e-4, atol=1e-5)
         torch.cuda.nvtx.range_pop()
-    dist.destroy_process_group()
 """
 
 # Triton's kernels are compiled for the emulated GPU and run like others, those that only the autotuner tries too.
@@ -372,6 +367,28 @@ DROPOUT = """
         torch.cuda.nvtx.range_pop()
 """
 
+# 512 KiB of weights, broadcast when training begins, and as many gradients, added up in each step.
+SMALL_MODEL = """
+    import copy, torch, torch.distributed as dist
+    rank = dist.get_rank()
+    torch.manual_seed(0)
+    reference = torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.Tanh(), torch.nn.Linear(512, 8))
+    torch.manual_seed(rank)
+    start = copy.deepcopy(reference) if rank == 0 else torch.nn.Sequential(
+        torch.nn.Linear(256, 512), torch.nn.Tanh(), torch.nn.Linear(512, 8))
+    model = torch.nn.parallel.DistributedDataParallel(start.cuda(), device_ids=[rank])
+    torch.manual_seed(7)
+    data, wanted = torch.randn(2, 16, 256), torch.randn(2, 16, 8)
+    ours = torch.optim.SGD(model.parameters(), lr=0.1)
+    cpus = torch.optim.SGD(reference.parameters(), lr=0.1)
+    for step in range(4):
+        loss = (model(data[rank].cuda()) - wanted[rank].cuda()).square().mean()
+        ours.zero_grad(); loss.backward(); ours.step()
+        losses = [(reference(data[r]) - wanted[r]).square().mean() for r in range(2)]
+        cpus.zero_grad(); (sum(losses) / 2).backward(); cpus.step()
+        assert abs(loss.item() - losses[rank].item()) < 1e-3 * losses[rank].item(), (step, loss, losses)
+"""
+
 # Large tensors, small known ones between them, and no decision that looks at values.
 STEPS = """
     import torch
@@ -390,22 +407,76 @@ STEPS = """
         torch.cuda.nvtx.range_pop()
 """
 
+# Runs programs after each other in one process, each with names of its own, and says how each ended.
+ONE_AFTER_ANOTHER = """
+    import json, os, runpy, traceback, torch, torch.distributed as dist
+    rank, several = os.environ.get("RANK", "0"), "RANK" in os.environ
+    if several:
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+        dist.init_process_group("nccl")
+    for name in json.load(open("names.json")):
+        try:
+            runpy.run_path(name + ".py", run_name="__main__")
+            ended = "as it should"
+        except BaseException:
+            ended = traceback.format_exc()
+        os.write(1, f"{name} of rank {rank} ended {ended}\\n".encode())
+    if several:
+        dist.destroy_process_group()
+"""
 
-def test_control_flow_sees_what_kernels_computed(world):
-    world.completed(CONTROL_FLOW, measure=1, warmup=0)
+
+class Together:
+    """Programs of one job."""
+
+    def __init__(self, world, programs, ranks=1, **arguments):
+        document = world.job(
+            ONE_AFTER_ANOTHER, ranks=ranks, measure=100, warmup=0, boundary="{nvtx: step}", **arguments
+        )
+        folder = world.folder / f"job{world.count}"
+        for name, program in programs.items():
+            (folder / f"{name}.py").write_text(textwrap.dedent(program))
+        (folder / "names.json").write_text(json.dumps(list(programs)))
+        self.job, self.ranks = world.server.run(document, seconds=300), ranks
+        self.log = world.logs(self.job)
+
+    def expect_success(self, name):
+        for rank in range(self.ranks):
+            ended = f"{name} of rank {rank} ended "
+            assert ended in self.log, f"{name} did not end: {verdict(self.job)} {self.log[-2000:]}"
+            assert ended + "as it should" in self.log, self.log[self.log.index(ended) :][:4000]
+        expect_complete(self.job)
+        return self.job["status"]["prediction"]
 
 
-def test_random_numbers_are_those_of_the_generator(world):
-    world.completed(RANDOM, measure=2, warmup=0, boundary="{nvtx: step}")
+@pytest.fixture(scope="module")
+def on_one_gpu(world):
+    programs = {"control_flow": CONTROL_FLOW, "random_numbers": RANDOM, "generate": GENERATE, "pictures": PICTURES}
+    return Together(world, programs | {"compiled": COMPILED, "batch_norm": BATCH_NORM, "dropout": DROPOUT})
 
 
-def test_objects_and_token_counts_travel_between_ranks(world):
-    world.completed(OBJECTS, ranks=2, measure=2, warmup=0, boundary="{nvtx: step}")
+@pytest.fixture(scope="module")
+def on_two_ranks(world):
+    programs = {"objects": OBJECTS, "every_collective": EVERY_OBJECT_COLLECTIVE, "experts": EXPERTS}
+    return Together(world, programs | {"small_model": SMALL_MODEL}, ranks=2)
 
 
-def test_every_collective_of_objects_works_with_values_and_without(world):
-    for extra in ("", NO_VALUES):
-        world.completed(EVERY_OBJECT_COLLECTIVE, ranks=2, measure=2, warmup=0, boundary="{nvtx: step}", extra=extra)
+def test_control_flow_sees_what_kernels_computed(on_one_gpu):
+    on_one_gpu.expect_success("control_flow")
+
+
+def test_random_numbers_are_those_of_the_generator(on_one_gpu):
+    on_one_gpu.expect_success("random_numbers")
+
+
+def test_objects_and_token_counts_travel_between_ranks(on_two_ranks):
+    on_two_ranks.expect_success("objects")
+
+
+def test_every_collective_of_objects_works_with_values_and_without(world, on_two_ranks):
+    on_two_ranks.expect_success("every_collective")
+    without_values = Together(world, {"every_collective": EVERY_OBJECT_COLLECTIVE}, ranks=2, extra=NO_VALUES)
+    without_values.expect_success("every_collective")
 
 
 def test_computed_values_leave_predicted_time_alone(world):
@@ -422,20 +493,20 @@ def test_computed_values_leave_predicted_time_alone(world):
     assert outcomes[0][1] and outcomes[0][1] == outcomes[1][1], "event logs differ"
 
 
-def test_a_tiny_model_writes_the_tokens_of_the_cpu(world):
-    world.completed(GENERATE, measure=2, warmup=0, boundary="{nvtx: step}")
+def test_a_tiny_model_writes_the_tokens_of_the_cpu(on_one_gpu):
+    on_one_gpu.expect_success("generate")
 
 
-def test_training_on_small_pictures_follows_the_loss_of_the_cpu(world):
-    world.completed(PICTURES, measure=16, warmup=0, boundary="{nvtx: step}")
+def test_training_on_small_pictures_follows_the_loss_of_the_cpu(on_one_gpu):
+    on_one_gpu.expect_success("pictures")
 
 
-def test_tokens_travel_to_the_experts_that_a_router_chose(world):
-    world.completed(EXPERTS, ranks=2, measure=2, warmup=0, boundary="{nvtx: step}")
+def test_tokens_travel_to_the_experts_that_a_router_chose(on_two_ranks):
+    on_two_ranks.expect_success("experts")
 
 
-def test_compiled_functions_compute_what_they_say(world):
-    world.completed(COMPILED, measure=2, warmup=0, boundary="{nvtx: step}")
+def test_compiled_functions_compute_what_they_say(on_one_gpu):
+    on_one_gpu.expect_success("compiled")
 
 
 def compiled_for_gpu(world, gpu, capability):
@@ -444,13 +515,12 @@ def compiled_for_gpu(world, gpu, capability):
     assert not job["status"]["prediction"].get("unknownReads"), "values were not known"
 
 
-def test_batch_normalisation_follows_that_of_the_cpu(world):
-    job = world.completed(BATCH_NORM, measure=2, warmup=0, boundary="{nvtx: step}")
-    assert not job["status"]["prediction"].get("unknownReads"), "a result was not known"
+def test_batch_normalisation_follows_that_of_the_cpu(on_one_gpu):
+    assert not on_one_gpu.expect_success("batch_norm").get("unknownReads"), "a result was not known"
 
 
-def test_dropout_keeps_what_its_seed_says(world):
-    world.completed(DROPOUT, measure=2, warmup=0, boundary="{nvtx: step}")
+def test_dropout_keeps_what_its_seed_says(on_one_gpu):
+    on_one_gpu.expect_success("dropout")
 
 
 def test_kernels_for_an_a100_compute_what_the_cpu_does(world):
@@ -461,32 +531,5 @@ def test_kernels_for_a_b200_compute_what_the_cpu_does(world):
     compiled_for_gpu(world, "B200-SXM-180GB", (10, 0))
 
 
-# 512 KiB of weights, broadcast when training begins, and as many gradients, added up in each step.
-SMALL_MODEL = """
-    import copy, torch, torch.distributed as dist
-    dist.init_process_group("nccl")
-    rank = dist.get_rank()
-    torch.cuda.set_device(rank)
-    torch.manual_seed(0)
-    reference = torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.Tanh(), torch.nn.Linear(512, 8))
-    torch.manual_seed(rank)
-    start = copy.deepcopy(reference) if rank == 0 else torch.nn.Sequential(
-        torch.nn.Linear(256, 512), torch.nn.Tanh(), torch.nn.Linear(512, 8))
-    model = torch.nn.parallel.DistributedDataParallel(start.cuda(), device_ids=[rank])
-    torch.manual_seed(7)
-    data, wanted = torch.randn(2, 16, 256), torch.randn(2, 16, 8)
-    ours = torch.optim.SGD(model.parameters(), lr=0.1)
-    cpus = torch.optim.SGD(reference.parameters(), lr=0.1)
-    for step in range(4):
-        loss = (model(data[rank].cuda()) - wanted[rank].cuda()).square().mean()
-        ours.zero_grad(); loss.backward(); ours.step()
-        losses = [(reference(data[r]) - wanted[r]).square().mean() for r in range(2)]
-        cpus.zero_grad(); (sum(losses) / 2).backward(); cpus.step()
-        assert abs(loss.item() - losses[rank].item()) < 1e-3 * losses[rank].item(), (step, loss, losses)
-    dist.destroy_process_group()
-"""
-
-
-def test_losses_of_a_small_model_on_two_ranks_are_those_of_the_cpu(world):
-    job = world.completed(SMALL_MODEL, ranks=2, measure=100)
-    assert not job["status"]["prediction"].get("unknownReads"), "a loss was not known"
+def test_losses_of_a_small_model_on_two_ranks_are_those_of_the_cpu(on_two_ranks):
+    assert not on_two_ranks.expect_success("small_model").get("unknownReads"), "a loss was not known"

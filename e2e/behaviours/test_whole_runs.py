@@ -74,6 +74,7 @@ def test_fixed_host_model_is_bit_identical_on_a_loaded_machine_and_with_delays(w
             process.wait()
 
 
+@pytest.mark.starts(6)
 def test_ranks_may_start_in_any_order(world):
     # Started by hand, ranks look for each other: they sleep between two looks, at random, as often as the
     # other one is not there yet. The launcher's pause lasts a second of real time, asleep or at work.

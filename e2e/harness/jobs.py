@@ -75,10 +75,9 @@ class World:
         (directory / "script.py").write_text(light_script(directory, script) if light else textwrap.dedent(script))
         several = ranks * servers > 1 and not light
         command = command or (["torchrun", "script.py"] if several else ["python", "script.py"])
-        goes_on = command[0] == "torchrun" and not re.search(r"^\s*env:", extra, re.M)
-        if goes_on:
+        if command[0] == "torchrun" and not re.search(r"^\s*env:", extra, re.M):
             extra = textwrap.dedent(extra).strip("\n") + '\nenv: [{name: RANKS_GO_ON, value: "1"}]\n'
-        World.starts += starts_of_torch(script, command, ranks, servers, goes_on)
+        World.starts += starts_of_torch(script, command, ranks, servers, "RANKS_GO_ON" in extra)
         gpu_line = f", gpu: {gpu}" if gpu else ""
         server = f"{{preset: dgx-h100, gpusPerServer: {ranks}{gpu_line}}}"
         cluster = json.dumps(cluster) if cluster else f"{{servers: {servers}, server: {server}}}"
