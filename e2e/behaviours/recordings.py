@@ -1,7 +1,6 @@
 """Programs that several suites record or replay, and how."""
 
 import re
-import subprocess
 
 from jobs import expect_complete, prediction_of
 
@@ -59,8 +58,7 @@ def record(world, script, measure=3, outputs="{eventLog: true, recording: true}"
     expect_complete(job)
     name = job["metadata"]["name"]
     file = world.folder / f"{name}.eidrec"
-    command = [world.build / "bin/eidolon", "--data-dir", world.server.data, "recording", name, "-o", file]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = world.eidolon("recording", name, "-o", file)
     assert done.returncode == 0 and "eidolon replay" in done.stderr, f"eidolon recording: {done.stderr}"
     return job, document, file
 

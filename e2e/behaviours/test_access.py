@@ -7,11 +7,9 @@ import pathlib
 import re
 import stat
 import subprocess
-import tempfile
-import time
 
 import pytest
-from jobs import light_script
+from jobs import await_that, light_script
 from server import Server
 
 SAYS_ITS_MASK = """
@@ -69,21 +67,19 @@ def tcp_ports_of(pid):
 
 def test_nothing_but_rest_is_reached_over_tcp(world):
     # Another user's idle connections to ports of agents and services took all descriptors of the server.
-    with Server(world.build, world.python, tempfile.mkdtemp(dir=world.folder)) as server:
+    with world.own_server() as server:
         assert tcp_ports_of(server.process.pid) == {int(server.address.rpartition(":")[2])}, "a second port is open"
         limits = pathlib.Path(f"/proc/{server.process.pid}/limits").read_text()
         soft, hard = re.search(r"Max open files +(\d+) +(\d+)", limits).groups()
         assert soft == hard, f"the server may open {soft} files of {hard}"
-    folder = pathlib.Path(tempfile.mkdtemp(dir=world.folder))
+    folder = world.fresh_folder()
     (folder / "script.py").write_text(light_script(folder, "print('begun', flush=True)\nos.read(os.pipe()[0], 1)"))
     with open(folder / "out", "w") as out:
         command = [world.build / "bin" / "eidolon", "run", "--", f"{world.python}/bin/python", "script.py"]
         run = subprocess.Popen(command, cwd=folder, stdout=out, stderr=out)
     try:
-        deadline = time.monotonic() + 60
-        while "begun" not in (folder / "out").read_text():
-            assert time.monotonic() < deadline and run.poll() is None, (folder / "out").read_text()
-            time.sleep(0.05)
+        await_that((folder / "out").read_text, lambda: "begun" in (folder / "out").read_text())
+        assert run.poll() is None, (folder / "out").read_text()
         assert not tcp_ports_of(run.pid), f"a run listens at {tcp_ports_of(run.pid)}"
     finally:
         run.terminate()
@@ -110,11 +106,9 @@ def redeem(server, link):
 
 def test_what_opens_the_page_is_printed_into_a_terminal_alone(world):
     # A pipe, as of `eidolon up | tee`, is no better than a file: the harness's log stands for both.
-    with Server(world.build, world.python, tempfile.mkdtemp(dir=world.folder)) as server:
-        until = time.monotonic() + 30
-        while "is up" not in server.log_path.read_text():  # It answers before it says so.
-            assert time.monotonic() < until, "it does not say that it is up"
-            time.sleep(0.05)
+    with world.own_server() as server:
+        # It answers before it says so.
+        await_that("it says that it is up", lambda: "is up" in server.log_path.read_text(), 30)
         said = server.log_path.read_text()
         assert f"http://{server.address}/" in said, f"no address: {said}"
         assert server.token() not in said and "login=" not in said, f"a secret in a file: {said}"
@@ -133,7 +127,7 @@ def test_what_opens_the_page_is_printed_into_a_terminal_alone(world):
         headers = {"Authorization": f"Bearer {session['token']}"}
         assert server.request("GET", server.jobs_path(), headers=headers)[0] == 200, "the session opens nothing"
         assert redeem(server, shown)[0] == 401, "a link works twice"
-    server = Server(world.build, world.python, tempfile.mkdtemp(dir=world.folder))
+    server = world.own_server()
 
     def start(terminal):
         server.log_path = pathlib.Path(terminal)
@@ -148,7 +142,7 @@ def test_what_opens_the_page_is_printed_into_a_terminal_alone(world):
 
 
 def test_a_token_that_others_could_read_is_replaced(world):
-    data = pathlib.Path(tempfile.mkdtemp(dir=world.folder))
+    data = world.fresh_folder()
     tokens = []
     for mode, arguments in ((0o600, []), (0o600, []), (0o644, []), (0o600, ["--rotate-token"])):
         if (data / "token").exists():
@@ -162,7 +156,7 @@ def test_a_token_that_others_could_read_is_replaced(world):
 
 
 def test_a_folder_too_deep_for_a_socket_leaves_the_token(world):
-    deep = pathlib.Path(tempfile.mkdtemp(dir=world.folder)) / ("d" * 100)
+    deep = world.fresh_folder() / ("d" * 100)
     deep.mkdir(mode=0o700)
     with Server(world.build, world.python, deep) as server:
         for headers, wanted in (({"Authorization": ""}, 401), ({}, 200)):
@@ -171,7 +165,7 @@ def test_a_folder_too_deep_for_a_socket_leaves_the_token(world):
 
 
 def test_a_server_that_asks_for_no_token_says_so(world):
-    with Server(world.build, world.python, tempfile.mkdtemp(dir=world.folder), ["--no-auth"]) as server:
+    with world.own_server("--no-auth") as server:
         nobody = {"Authorization": ""}
         assert server.request("GET", server.jobs_path(), headers=nobody)[0] == 200, "it asks for a token"
         assert "runs commands as you" in (server.data / "up.log").read_text(), "it gives no warning"
@@ -180,7 +174,7 @@ def test_a_server_that_asks_for_no_token_says_so(world):
 
 
 def test_what_another_user_leaves_among_temporary_folders_is_not_opened(world):
-    temporary = pathlib.Path(tempfile.mkdtemp(dir=world.folder))
+    temporary = world.fresh_folder()
     left = temporary / "eidolon-run-theirs"
     left.mkdir()
     os.mkfifo(left / "owner")  # Whoever opens it waits for ever.

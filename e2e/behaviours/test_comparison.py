@@ -1,7 +1,6 @@
 """`eidolon compare` of jobs that have run."""
 
 import json
-import subprocess
 
 from jobs import expect_complete
 
@@ -19,9 +18,8 @@ for step in range(8):
 
 
 def eidolon(world, *words, status=0):
-    words = [world.build / "bin/eidolon", "--data-dir", world.server.data, *words]
-    done = subprocess.run(words, capture_output=True, text=True, cwd=world.folder, timeout=60)
-    assert done.returncode == status, f"{words[3:]} ended with {done.returncode}: {done.stderr}"
+    done = world.eidolon(*words)
+    assert done.returncode == status, f"{words} ended with {done.returncode}: {done.stderr}"
     return done.stdout if status == 0 else done.stderr
 
 
@@ -63,7 +61,7 @@ def test_compare_says_what_changed_between_two_jobs_of_a_server_or_of_files(worl
 
     for name in names:
         (world.folder / f"{name}.json").write_text(eidolon(world, "get", name, "-o", "json"))
-    files = [f"{name}.json" for name in names]
+    files = [world.folder / f"{name}.json" for name in names]
     assert json.loads(eidolon(world, "compare", *files, "-o", "json")) == compared, "files compare otherwise"
     text = eidolon(world, "compare", names[0], files[1])
     for words in (f"A  {names[0]}", "A is ", "why (shares of", "only B", "speed-up", "cluster.server.gpu"):

@@ -8,28 +8,16 @@ import os
 import pathlib
 import resource
 import socket
-import tempfile
 import threading
 import time
 import urllib.request
 
 import pytest
-from server import Server
 
 CROWD = 500
 DOCUMENTS, DOCUMENT_BYTES = 10, 800_000
 # What ten large documents may take for a while, and keep.
 PEAK_MIB, KEPT_MIB = 100, 40
-
-
-@contextlib.contextmanager
-def own_server(world):
-    """A server without jobs, whose memory is its own."""
-    with (
-        tempfile.TemporaryDirectory(prefix="crowd-") as folder,
-        Server(world.build, world.python, data=folder) as server,
-    ):
-        yield server
 
 
 def connect(server, sent=b""):
@@ -71,7 +59,7 @@ def drip(clients, stop):
 def test_a_crowd_of_silent_and_dripping_connections_keeps_nobody_out(world):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 4096)), hard))
-    with own_server(world) as server, contextlib.ExitStack() as stack:
+    with world.own_server() as server, contextlib.ExitStack() as stack:
         crowd = [
             stack.enter_context(connect(server, b"GET /livez HTTP/1.1\r\nHost: localhost\r\nX: " if at % 2 else b""))
             for at in range(CROWD)
@@ -111,7 +99,7 @@ def be_greedy(server, crowded):
 def test_another_users_greedy_connections_leave_the_owner_its_share(world):
     if os.geteuid() != 0:
         pytest.skip("only root can act as another user")
-    with own_server(world) as server:
+    with world.own_server() as server:
         fork = multiprocessing.get_context("fork")
         crowded = fork.Event()
         greedy = fork.Process(target=be_greedy, args=(server, crowded))
@@ -140,7 +128,7 @@ def large_document(name, kind):
 
 @pytest.mark.alone
 def test_large_documents_take_little_memory_and_give_it_back(world):
-    with own_server(world) as server:
+    with world.own_server() as server:
         server.request("GET", server.jobs_path())
         before = memory_mib(server, "VmRSS")
         problems = []

@@ -5,10 +5,9 @@ import os
 import pathlib
 import subprocess
 import tempfile
-import time
 
-from jobs import expect_complete
-from server import Server, verdict
+from jobs import await_that, expect_complete, wait_for_line
+from server import verdict
 
 # Ends when the file GO is there.
 HELD = """
@@ -49,13 +48,6 @@ def may_mount():
     return False
 
 
-def await_that(what, done, seconds=120):
-    deadline = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
-        time.sleep(0.1)
-
-
 def held_job(world, go):
     return world.job(HELD.replace("GO", str(go)), measure=4, warmup=2, boundary="{log: step}", light=True)
 
@@ -68,16 +60,12 @@ def test_what_ends_on_a_full_disk_is_kept(world):
     if not may_mount():
         return
     go = world.folder / "go-on-full"
-    data = tempfile.mkdtemp(dir=world.folder)
-    with (
-        SmallDisk(world.folder, 16) as disk,
-        Server(world.build, world.python, data=data, store=disk.path, arguments=["--jobs", "3"]) as server,
-    ):
+    with SmallDisk(world.folder, 16) as disk, world.own_server("--jobs", "3", store=disk.path) as server:
         names = [server.submit(held_job(world, go)) for _ in range(3)]
         for name in names:
-            await_that(f"{name} runs", lambda: "step 1" in server.logs(name))
+            wait_for_line(server, name, "step 1", 120)
         disk.fill()
-        await_that("the service says that it is not ready", lambda: server.request("GET", "/readyz")[0] == 503)
+        await_that("the service says that it is not ready", lambda: server.request("GET", "/readyz")[0] == 503, 120)
         status, answer = server.request("GET", "/readyz")
         assert "No space left on device" in answer["detail"] and str(disk.path) in answer["detail"], answer
         status, answer = server.request("POST", server.jobs_path(), held_job(world, go))
@@ -100,7 +88,7 @@ def test_what_ends_on_a_full_disk_is_kept(world):
             expect_complete(server.get(name))
         assert server.request("GET", "/readyz")[0] == 503, "ready with a full disk"
         disk.empty()
-        await_that("the service is ready again", lambda: server.request("GET", "/readyz")[0] == 200)
+        await_that("the service is ready again", lambda: server.request("GET", "/readyz")[0] == 200, 120)
         server.submit(world.job("pass", extra="suspend: true\n"))
 
 
@@ -108,17 +96,14 @@ def test_a_verdict_that_cannot_be_stored_is_not_shown_yet(world):
     if not may_mount():
         return
     go = world.folder / "go-without-reserve"
-    data = tempfile.mkdtemp(dir=world.folder)
     # Too small for a reserve.
-    with SmallDisk(world.folder, 3) as disk, Server(world.build, world.python, data=data, store=disk.path) as server:
+    with SmallDisk(world.folder, 3) as disk, world.own_server(store=disk.path) as server:
         name = server.submit(held_job(world, go))
-        await_that(f"{name} runs", lambda: "step 1" in server.logs(name))
+        wait_for_line(server, name, "step 1", 120)
         disk.fill()
         go.touch()
-        await_that(
-            "the job waits for the disk",
-            lambda: condition_of(server.get(name), "Running").get("reason") == "WaitingForStore",
-        )
+        waits = lambda: condition_of(server.get(name), "Running").get("reason") == "WaitingForStore"
+        await_that("the job waits for the disk", waits, 120)
         job = server.get(name)
         assert verdict(job) is None, f"it is shown as {verdict(job)}"
         print(f"{condition_of(job, 'Running')['message']}")

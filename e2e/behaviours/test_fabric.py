@@ -3,7 +3,6 @@
 
 import json
 import re
-import subprocess
 
 BYTES = 256 << 20
 TRAY = {"preset": "gb200-nvl72", "gpusPerServer": 1}
@@ -57,23 +56,8 @@ def in_the_table(world, cluster):
     """Microseconds of the collective, as the command prints them."""
     file = world.folder / "topology.yaml"
     file.write_text(json.dumps({"servers": 2, **cluster}))
-    out = subprocess.run(
-        [
-            world.build / "bin/eidolon",
-            "net",
-            "collective",
-            "all_reduce",
-            "--topology",
-            file,
-            "-b",
-            str(BYTES),
-            "-e",
-            str(BYTES),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    of_size = ["-b", str(BYTES), "-e", str(BYTES)]
+    out = world.eidolon("net", "collective", "all_reduce", "--topology", file, *of_size)
     assert out.returncode == 0, out.stderr
     row = next(line.split() for line in out.stdout.splitlines() if line.split()[:1] == [str(BYTES)])
     return float(row[1])

@@ -6,11 +6,10 @@ import os
 import pathlib
 import struct
 import subprocess
-import tempfile
 import time
 
 from jobs import descendants, expect_complete, expect_failed, prediction_of, wait_for_line
-from server import Server, SplitServer, verdict
+from server import SplitServer, verdict
 
 # services/ring/layout.h
 WRITE_POSITION, READ_POSITION = 4096, 4096 + 64
@@ -112,8 +111,7 @@ CUTTING = """
 
 def test_a_rank_that_cuts_shared_files_ends_nobody_else(world):
     undisturbed = world.completed(CUTTING.replace("CUTS", "False"), light=True)
-    data = tempfile.mkdtemp(dir=world.folder)
-    with Server(world.build, world.python, data, ["--jobs", "2"]) as server:
+    with world.own_server("--jobs", "2") as server:
         other = server.submit(world.job(ENDLESS_LAUNCHES, **ENDLESSLY))
         os.close(find_segment(server))
 
@@ -183,7 +181,7 @@ def test_a_rank_that_writes_over_shared_memory_is_named_or_does_no_harm(world):
 
 
 def test_a_program_for_another_version_of_cuda_is_told_so(world):
-    folder = pathlib.Path(tempfile.mkdtemp(dir=world.folder))
+    folder = world.fresh_folder()
     (folder / "runtime.c").write_text("int cudaRuntimeGetVersion(int* v) { *v = 11080; return 0; }")
     (folder / "program.c").write_text("""
         #include <dlfcn.h>
@@ -252,7 +250,7 @@ ENDLESS_COLLECTIVES = """
 
 
 def test_a_timing_service_that_dies_ends_the_job(world):
-    with SplitServer(world.build, world.python, tempfile.mkdtemp(dir=world.folder)) as server:
+    with world.own_server(kind=SplitServer) as server:
         go = world.folder / "go-lost"
         name = server.submit(world.job(NEW_SHAPES.replace("GO", str(go)), measure=100, boundary="{nvtx: step}"))
         wait_for_line(server, name, "halfway")
@@ -265,7 +263,7 @@ def test_a_timing_service_that_dies_ends_the_job(world):
 
 
 def test_a_timing_service_that_comes_back_loses_nothing(world):
-    with SplitServer(world.build, world.python, tempfile.mkdtemp(dir=world.folder)) as server:
+    with world.own_server(kind=SplitServer) as server:
         predictions = []
         for kills in (False, True):
             go = world.folder / f"go-{kills}"
@@ -284,7 +282,7 @@ def test_a_timing_service_that_comes_back_loses_nothing(world):
 
 
 def test_a_network_service_that_dies_ends_the_job(world):
-    with SplitServer(world.build, world.python, tempfile.mkdtemp(dir=world.folder)) as server:
+    with world.own_server(kind=SplitServer) as server:
         name = server.submit(world.job(ENDLESS_COLLECTIVES, servers=2, **ENDLESSLY))
         wait_for_line(server, name, "halfway")
         server.kill_service("network")

@@ -1,19 +1,12 @@
 """What users are told of iterations: uneven ones, turns of loops without an optimizer, programs that repeat nothing."""
 
-import subprocess
-
 from jobs import expect_failed
 from server import verdict
 
 
 def report_of(world, job):
     """The report as `eidolon get` prints it."""
-    done = subprocess.run(
-        [world.build / "bin" / "eidolon", "--data-dir", world.server.data, "get", job["metadata"]["name"]],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = world.eidolon("get", job["metadata"]["name"])
     assert done.returncode == 0, f"{done}"
     return done.stdout
 

@@ -5,12 +5,11 @@ import os
 import pathlib
 import signal
 import subprocess
-import tempfile
 import textwrap
 import time
 
-from jobs import descendants, expect_complete, expect_failed, wait_for_line
-from server import Server, verdict
+from jobs import await_that, descendants, expect_complete, expect_failed, wait_for_line
+from server import verdict
 
 # Two ranks; rank 1 tells its process number, and then waits for a file of the test's.
 WAITING = """
@@ -34,10 +33,7 @@ def state_of(pid):
 
 def stop(pid):
     os.kill(pid, signal.SIGSTOP)
-    deadline = time.monotonic() + 30
-    while state_of(pid) != "T":
-        assert time.monotonic() < deadline, f"{pid} is not stopped but {state_of(pid)}"
-        time.sleep(0.01)
+    await_that(lambda: f"{pid} is stopped, not {state_of(pid)}", lambda: state_of(pid) == "T", 30)
 
 
 def test_a_rank_that_pauses_for_eight_seconds_is_not_a_deadlock(world):
@@ -223,13 +219,6 @@ def is_gone(pid):
         return True
 
 
-def expect_soon(holds, message, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, message
-        time.sleep(0.05)
-
-
 def named(server, name):
     """The process of that name below a server."""
     for pid in descendants(server.process.pid):
@@ -250,25 +239,25 @@ def test_nothing_of_a_job_outlives_it(world):
         condition = verdict(world.server.wait(name, 120))
         print(f"{victim or 'the end of the command'}: {condition['reason']}: {condition['message'][:100]}")
         assert condition["reason"] == ("AgentLost" if victim else "NoIterations"), condition
-        expect_soon(lambda: is_gone(pid), f"the daemon {pid} is left after {victim or 'its job'}")
-        expect_soon(lambda: not folder.exists(), f"{folder} is left")
+        await_that(f"the daemon {pid} is left after {victim or 'its job'}", lambda: is_gone(pid))
+        await_that(f"{folder} is left", lambda: not folder.exists())
         assert not list(descendants(world.server.process.pid)), "processes are left"
 
 
 def test_nothing_of_a_job_outlives_the_server_that_is_killed(world):
-    with Server(world.build, world.python, data=tempfile.mkdtemp(dir=world.folder)) as server:
+    with world.own_server() as server:
         name = server.submit(world.job(DAEMON.replace("WAIT", FOR_EVER)))
         wait_for_line(server, name, "daemon ")
         pid, folder = daemon_in(server.logs(name))
         below = list(descendants(server.process.pid))
         assert folder.exists() and pid in below, f"{pid} is not among {below}"
         server.kill()
-        expect_soon(lambda: all(map(is_gone, below)), f"of {below} some are left")
-        expect_soon(lambda: not folder.exists(), f"{folder} is left")
+        await_that(f"of {below} some are left", lambda: all(map(is_gone, below)))
+        await_that(f"{folder} is left", lambda: not folder.exists())
 
 
 def test_nothing_of_a_run_outlives_it_when_it_is_killed(world):
-    folder = pathlib.Path(tempfile.mkdtemp(dir=world.folder))
+    folder = world.fresh_folder()
     (folder / "script.py").write_text(textwrap.dedent(DAEMON.replace("WAIT", FOR_EVER)))
     (folder / "tmp").mkdir()
     environment = dict(os.environ, TMPDIR=str(folder / "tmp"), PATH=f"{world.python}/bin:{os.environ['PATH']}")
@@ -281,16 +270,16 @@ def test_nothing_of_a_run_outlives_it_when_it_is_killed(world):
             stderr=out,
         )
     try:
-        expect_soon(lambda: "daemon " in (folder / "out").read_text(), "the daemon did not start")
+        await_that("the daemon did not start", lambda: "daemon " in (folder / "out").read_text())
         pid, run_folder = daemon_in((folder / "out").read_text())
         below = list(descendants(run.pid))
         assert pid in below and list((folder / "tmp").iterdir()), f"{pid} is not among {below}"
     finally:
         run.kill()
         run.wait()
-    expect_soon(lambda: all(map(is_gone, below)), f"of {below} some are left")
-    expect_soon(lambda: not run_folder.exists(), f"{run_folder} is left")
-    expect_soon(lambda: not list((folder / "tmp").iterdir()), f"{list((folder / 'tmp').iterdir())} is left")
+    await_that(f"of {below} some are left", lambda: all(map(is_gone, below)))
+    await_that(f"{run_folder} is left", lambda: not run_folder.exists())
+    await_that(f"{list((folder / 'tmp').iterdir())} is left", lambda: not list((folder / "tmp").iterdir()))
 
 
 def test_a_rank_inherits_its_standard_streams_only(world):

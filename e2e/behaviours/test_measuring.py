@@ -1,10 +1,8 @@
 """Measuring on a GPU, where the GPU is emulated too: the worker runs in a job of its own, with our own libcuda."""
 
 import json
-import subprocess
 
 from jobs import expect_complete
-from server import Server
 
 # A training step: GEMMs with and without a bias, convolutions, attention by cuDNN, copies (of pageable memory, by
 # rows), element-wise over strided tensors, reductions, concatenation, lists of tensors.
@@ -61,7 +59,7 @@ def worker_of(world):
 
 
 def predicted(world, arguments):
-    with Server(world.build, world.python, arguments=arguments) as server:
+    with world.own_server(*arguments) as server:
         job = server.run(world.job(STEPS, boundary="{nvtx: step}"), seconds=300)
         expect_complete(job)
         return job["status"]["prediction"], (server.data / "up.log").read_text()
@@ -85,21 +83,7 @@ def test_a_job_measured_on_a_gpu_is_predicted_the_same_from_its_profile(world):
 
 def test_profile_run_needs_a_gpu_and_says_so(world):
     profile = world.folder / "none.sqlite"
-    done = subprocess.run(
-        [
-            world.build / "bin/eidolon",
-            "profile",
-            "run",
-            "--profile",
-            profile,
-            "--own-gpu-driver",
-            "libnowhere.so.1",
-            "--",
-            "true",
-        ],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    nowhere = ["--own-gpu-driver", "libnowhere.so.1"]
+    done = world.eidolon("profile", "run", "--profile", profile, *nowhere, "--", "true")
     assert done.returncode == 1, f"{done}"
     assert "no CUDA driver: libnowhere.so.1" in done.stderr and "no GPU to measure on" in done.stderr

@@ -5,7 +5,6 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-import tempfile
 
 from jobs import light_script
 
@@ -100,7 +99,7 @@ def test_a_run_whose_result_does_not_arrive_is_a_failure(world):
 def test_a_damaged_store_is_found_and_repaired(world):
     job = world.run("rank.step(0)", light=True)
     name, uid = job["metadata"]["name"], job["metadata"]["uid"]
-    copy = tempfile.mkdtemp(dir=world.folder)
+    copy = world.fresh_folder()
     assert printing(world, None, ["doctor", "--store"], "").returncode == 1, "a live server's folder was taken"
     # The server holds its file for itself, so a copy of the folder is what can be damaged here.
     for entry in ("jobs.db", "jobs.db-wal"):

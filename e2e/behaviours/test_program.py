@@ -8,7 +8,6 @@ import pty
 import re
 import select
 import subprocess
-import tempfile
 import textwrap
 import time
 
@@ -182,7 +181,7 @@ def readable(result):
 
 
 def test_programs_without_a_gpu_behave_as_outside(world):
-    folder = pathlib.Path(tempfile.mkdtemp(dir=world.folder))
+    folder = world.fresh_folder()
     python = f"{world.python}/bin/python"
     cases = dict(SHELL_CASES, **{"static binary": static_program(folder)})
     for name, text in PYTHON_CASES.items():

@@ -104,8 +104,7 @@ def test_what_would_help_is_replayed_and_not_guessed(world):
     run, _, file = record(world, STEP, ranks=1, servers=2)
 
     def ask(*words):
-        command = [world.build / "bin/eidolon", *words, "-o", "json"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        done = world.eidolon(*words, "-o", "json")
         assert done.returncode == 0, f"{words}: {done.stderr}"
         return json.loads(done.stdout)
 
@@ -128,11 +127,10 @@ def test_what_would_help_is_replayed_and_not_guessed(world):
 
 def test_one_refused_replay_leaves_the_others_their_answers(world, two_bounds):
     *_, file = two_bounds
-    command = [world.build / "bin/eidolon", "what-if", file]
-    asked = subprocess.run([*command, "-o", "json"], capture_output=True, text=True, timeout=120)
+    asked = world.eidolon("what-if", file, "-o", "json")
     assert asked.returncode == 0, f"what-if: {asked.stderr}"
-    command += ["--gpu", "no-such-gpu"]
-    answered = subprocess.run([*command, "-o", "json"], capture_output=True, text=True, timeout=120)
+    no_such_gpu = ["what-if", file, "--gpu", "no-such-gpu"]
+    answered = world.eidolon(*no_such_gpu, "-o", "json")
     assert answered.returncode == 3, f"status {answered.returncode}: {answered.stderr}"
     answers, whole = json.loads(answered.stdout), json.loads(asked.stdout)
     assert (answers["notAnswered"], whole["notAnswered"]) == (1, 0), f"not answered: {answers['notAnswered']}"
@@ -140,7 +138,7 @@ def test_one_refused_replay_leaves_the_others_their_answers(world, two_bounds):
     assert refused["name"] == "GPU no-such-gpu" and "no-such-gpu" in refused["message"], f"refused: {refused}"
     others = [answer for answer in whole["whatIfs"] if not answer["name"].startswith("GPU ")]
     assert answers["whatIfs"][:-1] == others, f"{answers['whatIfs'][:-1]} beside it, else {others}"
-    told = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    told = world.eidolon(*no_such_gpu)
     assert told.returncode == 3 and "not answered     GPU no-such-gpu: " in told.stdout, told.stdout + told.stderr
 
 

@@ -8,10 +8,9 @@ import signal
 import subprocess
 import tempfile
 import textwrap
-import time
 
 import pytest
-from jobs import World, expect_failed
+from jobs import World, await_that, expect_failed
 
 # Three processes that do everything that a client can do, and print what they are answered.
 CLIENT = """
@@ -158,7 +157,7 @@ WARM = """
         try:
             runpy.run_path(sys.argv[0], run_name="__main__")
         except BaseException:
-            traceback.print_exc()
+            traceback.print_exc(file=sys.stdout)
         sys.stdout.flush()
         os._exit(0)
 """
@@ -236,10 +235,10 @@ def test_live_ranks_meet_where_ghosts_would_have_come_and_who_waits_is_named(wor
             try:
                 for _, out in live:
                     assert "met\n" in iter(out.readline, ""), "a live rank does not get past the ghosts"
-                deadline = time.monotonic() + 60
-                while not ("rank 0 waits" in (text := "\n".join(waits_of(server))) and "Gloo group" in text):
-                    assert time.monotonic() < deadline, f"who waits is not named: {text}"
-                    time.sleep(0.1)
+                who_waits = lambda: "\n".join(waits_of(server))
+                named = lambda text: "rank 0 waits" in text and "Gloo group" in text
+                await_that(who_waits, lambda: named(who_waits()))
+                text = who_waits()
                 print(text)
                 assert "'/default_pg/0//from/a/ghost', which no live rank has set" in text
             finally:

@@ -1,10 +1,9 @@
 """Sweeps over REST: a job for each point, and none twice, whatever becomes of the controller."""
 
 import json
-import subprocess
 import time
 
-from server import Server
+from jobs import await_that
 
 STEPS = "for step in range(9): rank.step(0)"
 SWEEPS = "/api/v1/namespaces/default/simulationsweeps"
@@ -57,7 +56,7 @@ def test_a_sweep_over_rest_goes_on_after_its_controller_was_killed_and_runs_no_p
         price={"H100-SXM5-80GB": 2, "B200-SXM-180GB": 5},
         concurrency=2,
     )
-    with Server(world.build, world.python, arguments=["--jobs", "2"]) as server:
+    with world.own_server("--jobs", "2") as server:
         status, answer = server.request("POST", SWEEPS, json.dumps(document), kind="application/json")
         assert status == 201, f"creating the sweep: {status}: {answer}"
         before = await_sweep(server, "gpus", lambda status: status.get("counts", {}).get("complete", 0) >= 2)
@@ -98,10 +97,7 @@ def test_a_sweep_over_rest_goes_on_after_its_controller_was_killed_and_runs_no_p
 
         status, _ = server.request("DELETE", f"{SWEEPS}/gpus")
         assert status in (200, 202), f"deleting the sweep: {status}"
-        deadline = time.monotonic() + 30
-        while server.request("GET", f"{SWEEPS}/gpus")[0] != 404:
-            assert time.monotonic() < deadline, "the sweep is still there"
-            time.sleep(0.1)
+        await_that("the sweep is gone", lambda: server.request("GET", f"{SWEEPS}/gpus")[0] == 404, 30)
         assert not jobs_of(server, "gpus"), f"left behind: {jobs_of(server, 'gpus').keys()}"
 
 
@@ -117,20 +113,18 @@ def test_a_sweep_of_points_that_fail_and_are_refused_tells_of_each(world):
 
     file = world.folder / "mixed.json"
     file.write_text(json.dumps(document))
-    command = [world.build / "bin/eidolon", "--data-dir", server.data, "sweep", "-f", file, "--submit", "-o", "json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    done = world.eidolon("sweep", "-f", file, "--submit", "-o", "json", seconds=300)
     assert done.returncode == 0, f"eidolon sweep --submit: {done.stderr}"
     rows = json.loads(done.stdout)
     phases = {row["name"]: row["phase"] + "/" + row.get("reason", "") for row in rows}
     assert sorted(phases.values())[:2] == ["Complete/IterationsMeasured", "Failed/CommandFailed"], f"{phases}"
     assert sorted(phases.values())[2:] == ["Refused/Refused"] * 2, f"{phases}"
     assert rows[0]["phase"] == "Complete" and rows[0]["front"], f"{rows}"
-    eidolon = [world.build / "bin/eidolon", "--data-dir", server.data]
-    listed = subprocess.run([*eidolon, "get", "--sweeps"], capture_output=True, text=True).stdout
+    listed = world.eidolon("get", "--sweeps").stdout
     assert "mixed" in listed and "4 of 4 points" in listed and "3 without a prediction" in listed
-    shown = subprocess.run([*eidolon, "get", "--sweeps", "mixed"], capture_output=True, text=True).stdout
+    shown = world.eidolon("get", "--sweeps", "mixed").stdout
     assert "1 of 4 points are predicted" in shown and "Refused (Refused)" in shown
-    done = subprocess.run([*eidolon, "delete", "--sweeps", "mixed"], capture_output=True, text=True)
+    done = world.eidolon("delete", "--sweeps", "mixed")
     assert "default/mixed deleted" in done.stdout, f"{done.stdout}{done.stderr}"
 
 
@@ -139,10 +133,9 @@ def test_a_suspended_sweep_begins_nothing_and_is_changed_and_resumed(world):
     document = document_of(world, "held", {"env.N": ["1", "2"]}, suspend=True, replays="off")
     status, answer = server.request("POST", SWEEPS, json.dumps(document), kind="application/json")
     assert status == 201, f"creating the sweep: {status}: {answer}"
-    eidolon = [world.build / "bin/eidolon", "--data-dir", server.data]
 
     def said(*arguments):
-        done = subprocess.run([*eidolon, *arguments], capture_output=True, text=True)
+        done = world.eidolon(*arguments)
         return done.returncode, done.stdout + done.stderr
 
     await_sweep(server, "held", lambda status: status["phase"] == "Pending" and "points" in status)

@@ -3,13 +3,12 @@
 import json
 import subprocess
 import sys
-import tempfile
 import textwrap
 import time
 
 import pytest
-from jobs import expect_complete, expect_failed, prediction_of
-from server import Server, verdict
+from jobs import await_that, expect_complete, expect_failed, prediction_of, wait_for_line
+from server import verdict
 
 # A small data-parallel loop; DELAY is filled in by tests.
 LOOP = """
@@ -248,10 +247,7 @@ def test_a_missing_command_is_named(world):
 
 def seconds_after(world, name, word):
     """The job once it has ended, and the real seconds since its line `word`."""
-    deadline = time.monotonic() + 120
-    while word not in world.server.logs(name):
-        assert time.monotonic() < deadline, f"'{word}' was not written"
-        time.sleep(0.1)
+    wait_for_line(world.server, name, word, 120)
     started = time.monotonic()
     return world.server.wait(name, 120), time.monotonic() - started
 
@@ -373,15 +369,10 @@ def test_bad_documents_are_answered_field_by_field(world):
 
 
 def test_jobs_survive_the_controllers_death(world):
-    data = tempfile.mkdtemp(dir=world.folder)
-    with Server(world.build, world.python, data=data) as server:
+    with world.own_server() as server:
         name = server.submit(world.job("while True: time.sleep(1); rank.runtime.cudaDeviceSynchronize()", light=True))
-        deadline = time.monotonic() + 60
-        while not any(
-            c["type"] == "Running" and c["status"] in ("True", True) for c in server.get(name)["status"]["conditions"]
-        ):
-            assert time.monotonic() < deadline, "the job did not start"
-            time.sleep(0.1)
+        running = lambda c: c["type"] == "Running" and c["status"] in ("True", True)
+        await_that("the job runs", lambda: any(map(running, server.get(name)["status"]["conditions"])))
         server.kill()
         server.start()
         condition = verdict(server.wait(name, 30))

@@ -5,10 +5,12 @@ import json
 import pathlib
 import re
 import shutil
+import subprocess
+import tempfile
 import textwrap
 import time
 
-from server import ROOT, verdict
+from server import ROOT, Server, verdict
 
 LIGHT_RANKS = ROOT / "e2e/kube/jobs/light.py"
 # What scripts without torch begin with: `rank` is this process's, each `rank.step(0)` of it an iteration.
@@ -106,6 +108,19 @@ class World:
         expect_complete(job)
         return job
 
+    def eidolon(self, *words, seconds=120):
+        """The command has ended, which asks the server where that is needed."""
+        command = [self.build / "bin/eidolon", "--data-dir", self.server.data, *words]
+        return subprocess.run(command, capture_output=True, text=True, timeout=seconds)
+
+    def fresh_folder(self):
+        return pathlib.Path(tempfile.mkdtemp(dir=self.folder))
+
+    def own_server(self, *arguments, kind=Server, **more):
+        """One beside the others, which has not started yet."""
+        more = {"arguments": arguments, **more} if arguments else more
+        return kind(self.build, self.python, data=self.fresh_folder(), **more)
+
     def folder_of(self, job):
         """Where its script is, and what that wrote."""
         return self.folder / job["metadata"]["name"]
@@ -133,11 +148,16 @@ def expect_complete(job):
     assert condition["type"] == "Complete", f"ended as {condition}"
 
 
-def wait_for_line(server, name, line, seconds=60):
+def await_that(what, holds, seconds=60):
+    """`what` says what is waited for, or is called for what there is instead."""
     deadline = time.monotonic() + seconds
-    while line not in server.logs(name):
-        assert time.monotonic() < deadline, f"'{line}' did not come: {server.logs(name)[-2000:]}"
-        time.sleep(0.1)
+    while not holds():
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what() if callable(what) else what}"
+        time.sleep(0.05)
+
+
+def wait_for_line(server, name, line, seconds=60):
+    await_that(lambda: f"'{line}' in {server.logs(name)[-2000:]}", lambda: line in server.logs(name), seconds)
 
 
 def descendants(pid):

@@ -60,8 +60,7 @@ def fetch(world, job):
     """The trace, as the command fetches it."""
     name = job["metadata"]["name"]
     trace = world.folder / f"{name}.pftrace"
-    command = [world.build / "bin/eidolon", "--data-dir", world.server.data, "timeline", name, "-o", trace]
-    return subprocess.run(command, capture_output=True, text=True), trace
+    return world.eidolon("timeline", name, "-o", trace), trace
 
 
 def packets(data):
