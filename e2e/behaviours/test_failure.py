@@ -229,17 +229,18 @@ def test_a_program_for_another_version_of_cuda_is_told_so(world):
     )
 
 
-# Asks for kernels that nobody has timed yet, before and after the test has done its work.
-NEW_SHAPES = """
-    import os, torch
-    def step(n):
-        torch.cuda.nvtx.range_push("step")
-        (torch.ones(n, n, device="cuda") @ torch.ones(n, n, device="cuda")).sum().item()
-        torch.cuda.nvtx.range_pop()
-    for n in range(8, 40, 8): step(n)
+# Asks for copies that nobody has timed yet, before and after the test has done its work.
+NEW_SIZES = """
+    from ctypes import c_size_t
+    def step(size):
+        rank.runtime.cudaMemcpyAsync(rank.target, rank.source, c_size_t(size), light.DEVICE_TO_DEVICE, rank.stream)
+        rank.runtime.cudaMemsetAsync(rank.target, 0, c_size_t(size), rank.stream)
+        rank.runtime.cudaStreamSynchronize(rank.stream)
+        print("step", flush=True)
+    for size in range(8, 40, 8): step(size)
     print("halfway", flush=True)
     while not os.path.exists("GO"): pass
-    for n in range(1000, 1080, 8): step(n)
+    for size in range(1000, 1080, 8): step(size)
 """
 
 ENDLESS_COLLECTIVES = """
@@ -252,7 +253,9 @@ ENDLESS_COLLECTIVES = """
 def test_a_timing_service_that_dies_ends_the_job(world):
     with world.own_server(kind=SplitServer) as server:
         go = world.folder / "go-lost"
-        name = server.submit(world.job(NEW_SHAPES.replace("GO", str(go)), measure=100, boundary="{nvtx: step}"))
+        name = server.submit(
+            world.job(NEW_SIZES.replace("GO", str(go)), measure=100, boundary="{log: step}", light=True)
+        )
         wait_for_line(server, name, "halfway")
         server.kill_service("timing")
         go.touch()
@@ -267,7 +270,9 @@ def test_a_timing_service_that_comes_back_loses_nothing(world):
         predictions = []
         for kills in (False, True):
             go = world.folder / f"go-{kills}"
-            name = server.submit(world.job(NEW_SHAPES.replace("GO", str(go)), measure=100, boundary="{nvtx: step}"))
+            name = server.submit(
+                world.job(NEW_SIZES.replace("GO", str(go)), measure=100, boundary="{log: step}", light=True)
+            )
             wait_for_line(server, name, "halfway")
             if kills:
                 server.kill_service("timing")
