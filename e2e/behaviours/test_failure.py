@@ -250,12 +250,14 @@ ENDLESS_COLLECTIVES = """
 """
 
 
+def sizes(world, go):
+    return world.job(NEW_SIZES.replace("GO", str(go)), measure=100, boundary="{log: step}", light=True)
+
+
 def test_a_timing_service_that_dies_ends_the_job(world):
     with world.own_server(kind=SplitServer) as server:
         go = world.folder / "go-lost"
-        name = server.submit(
-            world.job(NEW_SIZES.replace("GO", str(go)), measure=100, boundary="{log: step}", light=True)
-        )
+        name = server.submit(sizes(world, go))
         wait_for_line(server, name, "halfway")
         server.kill_service("timing")
         go.touch()
@@ -270,9 +272,7 @@ def test_a_timing_service_that_comes_back_loses_nothing(world):
         predictions = []
         for kills in (False, True):
             go = world.folder / f"go-{kills}"
-            name = server.submit(
-                world.job(NEW_SIZES.replace("GO", str(go)), measure=100, boundary="{log: step}", light=True)
-            )
+            name = server.submit(sizes(world, go))
             wait_for_line(server, name, "halfway")
             if kills:
                 server.kill_service("timing")
