@@ -1,7 +1,6 @@
 """The critical path of a job is its iteration, and lies where the iteration waited."""
 
 import json
-import os
 import re
 import subprocess
 import textwrap
@@ -9,6 +8,7 @@ import textwrap
 import pytest
 from jobs import expect_complete
 from recordings import PIPELINE, record, replay
+from server import environment_of
 
 # Rank 1 multiplies more, so that every all-reduce waits for it.
 UNEVEN = """
@@ -130,7 +130,7 @@ def test_run_and_replay_report_the_same_critical_path(world):
     folder = world.folder / "critical_path"
     folder.mkdir()
     (folder / "train.py").write_text(textwrap.dedent(UNEVEN))
-    environment = dict(os.environ, RANKS_GO_ON="1", PATH=f"{world.python}/bin:{os.environ['PATH']}")
+    environment = environment_of(world.python, RANKS_GO_ON="1")
     eidolon = (world.build / "bin/eidolon").resolve()
 
     def command(*words):

@@ -99,20 +99,9 @@ def test_a_program_linked_against_the_runtime_of_cuda_12_finds_its_forms_of_func
     folder = world.folder / "linked"
     folder.mkdir()
     (folder / "program.c").write_text(COMPILED)
-    subprocess.run(
-        [
-            "gcc",
-            "program.c",
-            "-o",
-            "program",
-            f"-I{runtime}/include",
-            f"-I{runtime.parent}/cuda_nvcc/include",
-            runtime / "lib" / "libcudart.so.12",
-            f"-Wl,-rpath,{runtime}/lib",
-        ],
-        cwd=folder,
-        check=True,
-    )
+    headers = [f"-I{runtime}/include", f"-I{runtime.parent}/cuda_nvcc/include"]
+    library = [runtime / "lib" / "libcudart.so.12", f"-Wl,-rpath,{runtime}/lib"]
+    subprocess.run(["gcc", "program.c", "-o", "program", *headers, *library], cwd=folder, check=True)
     document = world.job("", command=[str(folder / "program")])
     world.server.run(document, seconds=100)  # It launches nothing, so there is no iteration.
     answer = (world.folder / f"job{world.count}" / "answers.txt").read_text()

@@ -195,30 +195,11 @@ def test_a_program_for_another_version_of_cuda_is_told_so(world):
           fprintf(stderr, "runtime %d: cuInit answers %d\\n", version, code);
           return code == 0 ? 0 : 1;
         }""")
-    subprocess.run(
-        [
-            "gcc",
-            "-shared",
-            "-fPIC",
-            "-Wl,-soname,libcudart.so.11.0",
-            "-o",
-            folder / "libcudart.so.11.0",
-            folder / "runtime.c",
-        ],
-        check=True,
-    )
-    subprocess.run(
-        [
-            "gcc",
-            "-o",
-            folder / "program",
-            folder / "program.c",
-            folder / "libcudart.so.11.0",
-            "-ldl",
-            f"-Wl,-rpath,{folder}",
-        ],
-        check=True,
-    )
+    library = folder / "libcudart.so.11.0"
+    shared = ["-shared", "-fPIC", f"-Wl,-soname,{library.name}"]
+    subprocess.run(["gcc", *shared, "-o", library, folder / "runtime.c"], check=True)
+    linked = [folder / "program.c", library, "-ldl", f"-Wl,-rpath,{folder}"]
+    subprocess.run(["gcc", "-o", folder / "program", *linked], check=True)
     expect_failed(
         world.run("", command=[str(folder / "program")]),
         "UnsupportedCall",

@@ -9,7 +9,7 @@ import textwrap
 import time
 
 from jobs import await_that, descendants, expect_complete, expect_failed, wait_for_line
-from server import verdict
+from server import environment_of, verdict
 
 # Two ranks; rank 1 tells its process number, and then waits for a file of the test's.
 WAITING = """
@@ -239,8 +239,8 @@ def test_nothing_of_a_job_outlives_it(world):
         condition = verdict(world.server.wait(name, 120))
         print(f"{victim or 'the end of the command'}: {condition['reason']}: {condition['message'][:100]}")
         assert condition["reason"] == ("AgentLost" if victim else "NoIterations"), condition
-        await_that(f"the daemon {pid} is left after {victim or 'its job'}", lambda: is_gone(pid))
-        await_that(f"{folder} is left", lambda: not folder.exists())
+        await_that(f"the daemon {pid} is gone after {victim or 'its job'}", lambda: is_gone(pid))
+        await_that(f"{folder} is gone", lambda: not folder.exists())
         assert not list(descendants(world.server.process.pid)), "processes are left"
 
 
@@ -252,15 +252,15 @@ def test_nothing_of_a_job_outlives_the_server_that_is_killed(world):
         below = list(descendants(server.process.pid))
         assert folder.exists() and pid in below, f"{pid} is not among {below}"
         server.kill()
-        await_that(f"of {below} some are left", lambda: all(map(is_gone, below)))
-        await_that(f"{folder} is left", lambda: not folder.exists())
+        await_that(f"all of {below} are gone", lambda: all(map(is_gone, below)))
+        await_that(f"{folder} is gone", lambda: not folder.exists())
 
 
 def test_nothing_of_a_run_outlives_it_when_it_is_killed(world):
     folder = world.fresh_folder()
     (folder / "script.py").write_text(textwrap.dedent(DAEMON.replace("WAIT", FOR_EVER)))
     (folder / "tmp").mkdir()
-    environment = dict(os.environ, TMPDIR=str(folder / "tmp"), PATH=f"{world.python}/bin:{os.environ['PATH']}")
+    environment = environment_of(world.python, TMPDIR=str(folder / "tmp"))
     with open(folder / "out", "w") as out:
         run = subprocess.Popen(
             [world.build / "bin" / "eidolon", "run", "--", "python", "script.py"],
@@ -270,16 +270,16 @@ def test_nothing_of_a_run_outlives_it_when_it_is_killed(world):
             stderr=out,
         )
     try:
-        await_that("the daemon did not start", lambda: "daemon " in (folder / "out").read_text())
+        await_that("the daemon starts", lambda: "daemon " in (folder / "out").read_text())
         pid, run_folder = daemon_in((folder / "out").read_text())
         below = list(descendants(run.pid))
         assert pid in below and list((folder / "tmp").iterdir()), f"{pid} is not among {below}"
     finally:
         run.kill()
         run.wait()
-    await_that(f"of {below} some are left", lambda: all(map(is_gone, below)))
-    await_that(f"{run_folder} is left", lambda: not run_folder.exists())
-    await_that(f"{list((folder / 'tmp').iterdir())} is left", lambda: not list((folder / "tmp").iterdir()))
+    await_that(f"all of {below} are gone", lambda: all(map(is_gone, below)))
+    await_that(f"{run_folder} is gone", lambda: not run_folder.exists())
+    await_that(f"{list((folder / 'tmp').iterdir())} are gone", lambda: not list((folder / "tmp").iterdir()))
 
 
 def test_a_rank_inherits_its_standard_streams_only(world):

@@ -43,19 +43,8 @@ STEPS = """
 
 
 def worker_of(world):
-    return " ".join(
-        str(word)
-        for word in (
-            world.build / "bin/eidolon",
-            "run",
-            "--gpu",
-            "H100-SXM5-80GB",
-            "--host-model",
-            "fixed",
-            "--",
-            world.build / "bin/eidolon-timing-worker",
-        )
-    )
+    run = f"{world.build}/bin/eidolon run --gpu H100-SXM5-80GB --host-model fixed --"
+    return f"{run} {world.build}/bin/eidolon-timing-worker"
 
 
 def predicted(world, arguments):

@@ -12,6 +12,7 @@ import textwrap
 import time
 
 from jobs import light_script
+from server import environment_of
 
 # Each is a program of its own, run by the same driver outside and inside a job.
 PYTHON_CASES = {
@@ -194,7 +195,7 @@ def test_programs_without_a_gpu_behave_as_outside(world):
     def driver(out):
         return [python, str(folder / "driver.py"), str(folder / "cases.json"), str(folder / out)]
 
-    environment = dict(os.environ, PATH=f"{world.python}/bin:{os.environ['PATH']}")
+    environment = environment_of(world.python)
     subprocess.run(driver("outside"), check=True, env=environment)
     world.run("", command=driver("inside"))
     outside, inside = (json.loads((folder / name).read_text()) for name in ("outside", "inside"))
@@ -274,7 +275,7 @@ def expect_progress(status, screen):
 def test_run_and_submit_show_progress_on_a_terminal(world):
     eidolon, script = str(world.build / "bin" / "eidolon"), str(world.folder / "slow.py")
     pathlib.Path(script).write_text(light_script(world.folder, SLOW))
-    environment = dict(os.environ, PATH=f"{world.python}/bin:{os.environ['PATH']}", TERM="xterm")
+    environment = environment_of(world.python, TERM="xterm")
     expect_progress(
         *on_a_terminal(
             [eidolon, "run", "--log-pattern", "step", "--warmup", "2", "--measure", "20", "--", "python", script],

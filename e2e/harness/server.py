@@ -14,6 +14,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 ENDED = ("Complete", "Failed", "Interrupted")
 
 
+def environment_of(python_environment, **more):
+    """Of processes, in which that Python is the first."""
+    path = f"{python_environment}/bin:{os.environ['PATH']}"
+    return dict(os.environ, PATH=path, PYTHONDONTWRITEBYTECODE="1", **more)
+
+
 class Server:
     """`eidolon up` in a data folder of its own; a context manager. Ports are chosen by the system. `store`: keeps
     its jobs elsewhere, apart from its address and its log."""
@@ -34,27 +40,15 @@ class Server:
         self.stop()
 
     def start(self):
-        environment = dict(
-            os.environ, PATH=f"{self.python_environment}/bin:{os.environ['PATH']}", PYTHONDONTWRITEBYTECODE="1"
-        )
         address_file = self.data / "address"
         address_file.unlink(missing_ok=True)
         self.log = open(self.log_path, "ab")
+        where = ["--listen", "127.0.0.1:0", "--address-file", address_file]
         self.process = subprocess.Popen(
-            [
-                self.build / "bin" / "eidolon",
-                "up",
-                "--data-dir",
-                self.store,
-                "--listen",
-                "127.0.0.1:0",
-                "--address-file",
-                address_file,
-                *self.arguments,
-            ],
+            [self.build / "bin" / "eidolon", "up", "--data-dir", self.store, *where, *self.arguments],
             stdout=self.log,
             stderr=self.log,
-            env=environment,
+            env=environment_of(self.python_environment),
             preexec_fn=self.before_exec,
         )
         deadline = time.monotonic() + 30
@@ -160,35 +154,17 @@ class SplitServer(Server):
         self.log = open(self.data / "up.log", "ab")
         self.start_service("timing")
         self.start_service("network")
-        self.process = self.start_service(
-            "controller",
-            "--data-dir",
-            self.data,
-            "--timing",
-            self.addresses["timing"],
-            "--network",
-            self.addresses["network"],
-        )
+        others = ["--timing", self.addresses["timing"], "--network", self.addresses["network"]]
+        self.process = self.start_service("controller", "--data-dir", self.data, *others)
         self.address = self.addresses["controller"]
 
     def start_service(self, name, *arguments):
         """Starts it, again at its old address if it had one, and waits until it serves."""
         errors = self.data / f"{name}.log"
-        environment = dict(
-            os.environ, PATH=f"{self.python_environment}/bin:{os.environ['PATH']}", PYTHONDONTWRITEBYTECODE="1"
-        )
+        command = [self.build / "bin" / f"eidolon-{name}", "--listen", self.addresses.get(name, "127.0.0.1:0")]
+        environment = environment_of(self.python_environment)
         with open(errors, "w") as file:
-            process = subprocess.Popen(
-                [
-                    self.build / "bin" / f"eidolon-{name}",
-                    "--listen",
-                    self.addresses.get(name, "127.0.0.1:0"),
-                    *arguments,
-                ],
-                stdout=self.log,
-                stderr=file,
-                env=environment,
-            )
+            process = subprocess.Popen([*command, *arguments], stdout=self.log, stderr=file, env=environment)
         self.services[name] = process
         deadline = time.monotonic() + 30
         while not (started := re.search(rf"{name}_started address=(\S+)", errors.read_text())):
