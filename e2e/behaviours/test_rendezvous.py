@@ -141,16 +141,19 @@ def script(world, name, text):
     return path
 
 
-# Imports PyTorch once; for each line of its input, it forks a process that runs a program.
+# Imports PyTorch once; for each line of its input, it forks a process that runs a program. Its own rank is overwritten in
+# place, where /proc shows it: that is how a rendezvous knows which rank asks.
 WARM = """
-    import json, os, runpy, signal, sys, traceback, torch.distributed
+    import ctypes, json, os, runpy, signal, sys, traceback, torch.distributed
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    own_rank = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_char_p)(("getenv", ctypes.CDLL(None)))(b"RANK")
     for line in sys.stdin:
         sys.argv, environment, out = json.loads(line)
         child = os.fork()
         if child:
             print(child, flush=True)
             continue
+        ctypes.memmove(own_rank, environment.get("RANK", "0").encode(), 1)
         os.environ.update(environment)
         os.dup2(os.open(out, os.O_WRONLY), 1)
         os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
@@ -170,7 +173,7 @@ class Warm:
         self.python, self.folder = python, pathlib.Path(tempfile.mkdtemp(dir=folder))
 
     def __enter__(self):
-        environment = os.environ | {"TORCH_CPP_LOG_LEVEL": "ERROR"}
+        environment = os.environ | {"TORCH_CPP_LOG_LEVEL": "ERROR", "RANK": "0"}
         words = [self.python / "bin" / "python", "-c", textwrap.dedent(WARM)]
         self.process = subprocess.Popen(
             words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
