@@ -17,7 +17,7 @@ from alone import Alone
 from server import Server
 
 SERVER = pytest.StashKey[Server]()
-STARTS = pytest.StashKey[int]()  # Of torch, in the controller: those of all workers that ended.
+STARTS = pytest.StashKey[int]()  # In the controller: starts of torch of all workers that have ended.
 BEFORE = pytest.StashKey[tuple]()
 
 
@@ -59,7 +59,7 @@ def torch_python():
 
 @pytest.fixture(scope="session")
 def folder():
-    """A folder that is removed after the last test."""
+    """A folder that is removed after the last test of this worker."""
     with contextlib.ExitStack() as stack:
         yield pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="eidolon-")))
 
@@ -76,12 +76,12 @@ def server(pytestconfig, build, torch_python, folder):
 
 @pytest.fixture(scope="session")
 def world(server, folder):
-    """What behaviours use: the server, and documents of small jobs."""
+    """The server together with the documents of small jobs."""
     return jobs.World(server, folder)
 
 
 def worked(config):
-    """Starts of torch, and processor seconds of this process, those it has waited for, the server and its ended jobs."""
+    """Starts of torch so far; processor seconds of this process, its ended children, the server and its ended jobs."""
     own, ended = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = own.ru_utime + own.ru_stime + ended.ru_utime + ended.ru_stime
     server = config.stash.get(SERVER, None)
@@ -97,7 +97,7 @@ def pytest_runtest_setup(item):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_teardown(item):
-    """What the test cost stands in its properties, with what shared fixtures cost in those of the first that asked."""
+    """Records the cost of a test in its properties. The first test that uses a shared fixture carries its cost."""
     starts, seconds = (now - before for now, before in zip(worked(item.config), item.stash[BEFORE]))
     item.user_properties += [("starts_of_torch", starts), ("processor_seconds", round(seconds, 1))]
 

@@ -1,4 +1,4 @@
-"""What only behaviours need."""
+"""Fixtures that only behaviours use."""
 
 import pathlib
 import subprocess

@@ -128,7 +128,7 @@ def test_an_empty_all_reduce_meets_nobody_and_an_impossible_one_is_refused(world
         "no type": invalid,
         "no reduction": invalid,
     }
-    assert "to the end of its allocation" in said
+    assert "to the end of its allocation" in said, said
 
 
 LATE_READS = """

@@ -148,5 +148,5 @@ def test_run_and_replay_report_the_same_critical_path(world):
     one, other = (json.loads(text)["status"]["prediction"]["criticalPath"] for text in (ran, replayed))
     assert one == other, f"run {one}, replay {other}"
     report = command("replay", "step.eidrec", "--critical-path")
-    assert "  critical path    kernels" in report and "changes of rank among 2" in report
+    assert "  critical path    kernels" in report and "changes of rank among 2" in report, report
     assert "critical path" not in command("replay", "step.eidrec"), "a replay without the flag reports it"

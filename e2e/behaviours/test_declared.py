@@ -179,7 +179,7 @@ def routed(world, values):
         script, ranks=2, measure=3, warmup=1, boundary="{nvtx: step}", extra=f"values: {json.dumps(values)}\n"
     )
     prediction = job["status"]["prediction"]
-    assert "unusedDeclarations" not in prediction
+    assert "unusedDeclarations" not in prediction, prediction
     lines = [line.split("counts ", 1)[1] for line in world.logs(job).split("\n") if "counts [" in line]
     return sorted(json.loads(line) for line in lines), prediction
 

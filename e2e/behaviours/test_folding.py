@@ -56,7 +56,7 @@ def test_a_rank_without_a_process_that_the_program_asks_for_is_named(world):
     job = run(world, "if rank in (3, 7): dist.all_reduce(y)")
     said = verdict(job)["message"]
     assert verdict(job)["type"] == "Failed", f"it ended as {verdict(job)}"
-    assert "script.py:9 lets rank 3 communicate by its number" in said and "--live 3" in said
+    assert "script.py:9 lets rank 3 communicate by its number" in said and "--live 3" in said, said
     # What only prints is left alone.
     expect_complete(run(world, "if rank == 3: print(step)"))
 
@@ -79,4 +79,4 @@ def test_ranks_without_a_process_of_which_gloo_wants_more_than_a_twin_gives_are_
         said = verdict(run(world, body))
         print(f"{said['reason']}: {said['message']}")
         assert said["type"] == "Failed", f"it ended as {said}"
-        assert words in said["message"] and "--live 3" in said["message"]
+        assert words in said["message"] and "--live 3" in said["message"], said["message"]

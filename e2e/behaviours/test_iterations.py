@@ -43,7 +43,7 @@ def test_an_iteration_unlike_the_others_is_told(world):
         "1 of 6 iterations is far from the median" in report
         and "iteration 6: 2." in report
         and "more: host 2.0" in report
-    )
+    ), report
     print(*(line for line in report.splitlines() if "iteration" in line), sep="\n")
     even = world.run(CHECKPOINT.replace("step == 4", "False"), measure=6)
     assert "unevenIterations" not in even["status"]["prediction"], "even iterations are called uneven"
@@ -103,7 +103,7 @@ def test_a_program_that_repeats_nothing_is_predicted_as_a_whole(world):
     assert abs(sum(prediction["breakdown"].values()) - 1) < 1e-6, f"{prediction}"
     assert prediction["kernels"] and prediction["memory"]["fits"], f"{prediction}"
     report = report_of(world, job)
-    assert "whole program" in report and "launches" in report and "compute" in report
+    assert "whole program" in report and "launches" in report and "compute" in report, report
     print(*report.splitlines()[:4], sep="\n")
     # Who names a boundary that never comes has made a mistake; what is known is kept.
     named = world.run(INFERENCE.replace("        BODY\n", ONCE[1:]), boundary="{nvtx: step}")
@@ -128,7 +128,7 @@ def test_a_program_that_stops_before_its_first_step_claims_no_iteration(world):
     prediction = job["status"]["prediction"]
     assert prediction["measuredIterations"] == 0 and "iterationSeconds" not in prediction, f"{prediction}"
     report = report_of(world, job)
-    assert "until it failed" in report and "\n  iteration " not in report
+    assert "until it failed" in report and "\n  iteration " not in report, report
 
 
 # Two optimizers of one kind and as many parameters.

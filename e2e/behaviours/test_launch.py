@@ -69,7 +69,7 @@ def test_ranks_that_went_on_share_what_their_optimizer_imports(world):
     expect_complete(other_job)
     assert told["went_on"] and "shared (True, False) False" in lines, f"torch._dynamo was not shared: {lines}"
     assert "then True True" in lines, f"what came with it is not there: {lines}"
-    assert "shared (False, False) False" in other_lines and "then True True" in other_lines
+    assert "shared (False, False) False" in other_lines and "then True True" in other_lines, other_lines
     assert prediction_of(job) == prediction_of(other_job), "the prediction depends on what ranks share"
     leaked = [line for line in lines if "leaked" in line]
     assert not leaked, f"what is shared is there when the interpreter ends: {leaked}"

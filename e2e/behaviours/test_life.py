@@ -301,7 +301,7 @@ def test_a_rank_inherits_its_standard_streams_only(world):
         for step in range(8): assert runtime.cudaMemset(memory, step, ctypes.c_size_t(1 << 20)) == 0
     """)
     log = world.logs(job)
-    assert "at first [0, 1, 2]" in log
+    assert "at first [0, 1, 2]" in log, log
     # Its connection to the agent, which shim/README.md tells of.
     assert "with a GPU 1 " in log and "socket:" in log.split("with a GPU")[1], log
 

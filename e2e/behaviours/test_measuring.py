@@ -57,10 +57,10 @@ def predicted(world, arguments):
 def test_a_job_measured_on_a_gpu_is_predicted_the_same_from_its_profile(world):
     profile = world.folder / "measured.sqlite"
     measured, log = predicted(world, ["--profile", profile, "--own-gpu", "0", "--own-gpu-worker", worker_of(world)])
-    assert "gpu_owned" in log
+    assert "gpu_owned" in log, log
     assert measured["coverage"]["measured"] > 0.99, f"{measured['coverage']}\n{log}"
     again, log = predicted(world, ["--profile", profile])
-    assert "gpu_owned" not in log
+    assert "gpu_owned" not in log, log
     for key in ("iterationSeconds", "breakdown", "coverage"):
         assert again[key] == measured[key], f"{key}: {json.dumps(measured[key])} or {json.dumps(again[key])}"
     # The GPU is emulated: work lasts what the models say, but for the events' resolution.
@@ -75,4 +75,4 @@ def test_profile_run_needs_a_gpu_and_says_so(world):
     nowhere = ["--own-gpu-driver", "libnowhere.so.1"]
     done = world.eidolon("profile", "run", "--profile", profile, *nowhere, "--", "true")
     assert done.returncode == 1, f"{done}"
-    assert "no CUDA driver: libnowhere.so.1" in done.stderr and "no GPU to measure on" in done.stderr
+    assert "no CUDA driver: libnowhere.so.1" in done.stderr and "no GPU to measure on" in done.stderr, done.stderr

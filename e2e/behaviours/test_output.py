@@ -93,7 +93,7 @@ def test_a_run_whose_result_does_not_arrive_is_a_failure(world):
             timeout=300,
         )
     assert done.returncode == 1, f"ends with {done.returncode}: {done.stderr}"
-    assert "cannot write to standard output (/dev/full): No space left on device" in done.stderr
+    assert "cannot write to standard output (/dev/full): No space left on device" in done.stderr, done.stderr
 
 
 def test_a_damaged_store_is_found_and_repaired(world):

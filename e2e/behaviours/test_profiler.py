@@ -123,7 +123,7 @@ def test_the_programs_own_profiler_shows_the_virtual_timeline(world):
             shortest = shown["shortestPicoseconds"] / 1e6
             assert abs(min(same) - shortest) <= 0.002, f"{shown['name']}: {min(same)} us, the report {shortest} us"
     table = (folder / "table.txt").read_text()
-    assert "Self CUDA" in table and "Self CUDA time total" in table
+    assert "Self CUDA" in table and "Self CUDA time total" in table, table
     with (folder / "snapshot.pickle").open("rb") as file:
         snapshot = pickle.load(file)
     assert snapshot["segments"] and snapshot["device_traces"][0], "the memory snapshot is empty"

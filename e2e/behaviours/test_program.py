@@ -221,7 +221,7 @@ def test_output_and_exit_status_reach_who_runs_it(world):
     assert run.returncode == 1, f"status {run.returncode}: {run.stdout}{run.stderr}"
     for line in ("to stdout", "to stderr"):
         assert line in run.stdout.splitlines(), run.stdout
-    assert "CommandFailed" in run.stdout and "exit status 7" in run.stdout
+    assert "CommandFailed" in run.stdout and "exit status 7" in run.stdout, run.stdout
 
 
 def on_a_terminal(command, environment, seconds=120):

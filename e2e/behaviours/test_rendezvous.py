@@ -243,7 +243,7 @@ def test_live_ranks_meet_where_ghosts_would_have_come_and_who_waits_is_named(wor
                 await_that(who_waits, lambda: named(who_waits()))
                 text = who_waits()
                 print(text)
-                assert "'/default_pg/0//from/a/ghost', which no live rank has set" in text
+                assert "'/default_pg/0//from/a/ghost', which no live rank has set" in text, text
             finally:
                 for pid, _ in live:
                     with contextlib.suppress(ProcessLookupError):

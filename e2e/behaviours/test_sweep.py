@@ -121,9 +121,9 @@ def test_a_sweep_of_points_that_fail_and_are_refused_tells_of_each(world):
     assert sorted(phases.values())[2:] == ["Refused/Refused"] * 2, f"{phases}"
     assert rows[0]["phase"] == "Complete" and rows[0]["front"], f"{rows}"
     listed = world.eidolon("get", "--sweeps").stdout
-    assert "mixed" in listed and "4 of 4 points" in listed and "3 without a prediction" in listed
+    assert "mixed" in listed and "4 of 4 points" in listed and "3 without a prediction" in listed, listed
     shown = world.eidolon("get", "--sweeps", "mixed").stdout
-    assert "1 of 4 points are predicted" in shown and "Refused (Refused)" in shown
+    assert "1 of 4 points are predicted" in shown and "Refused (Refused)" in shown, shown
     done = world.eidolon("delete", "--sweeps", "mixed")
     assert "default/mixed deleted" in done.stdout, f"{done.stdout}{done.stderr}"
 
@@ -140,7 +140,7 @@ def test_a_suspended_sweep_begins_nothing_and_is_changed_and_resumed(world):
 
     await_sweep(server, "held", lambda status: status["phase"] == "Pending" and "points" in status)
     code, text = said("get", "--sweeps", "held")
-    assert "held  Suspended" in text and "eidolon resume --sweeps held" in text
+    assert "held  Suspended" in text and "eidolon resume --sweeps held" in text, text
     assert not jobs_of(server, "held"), "a suspended sweep has jobs"
     patch = {"kind": "application/merge-patch+json"}
     status, answer = server.request("PATCH", f"{SWEEPS}/held", '{"spec": {"matrix": {"env.N": ["3"]}}}', **patch)

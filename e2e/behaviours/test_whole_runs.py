@@ -339,7 +339,7 @@ def test_an_unsupported_call_is_named(world):
         light=True,
     )
     calls = {call["name"]: call["count"] for call in job["status"]["prediction"]["unsupportedCalls"]}
-    assert "cuGraphicsUnregisterResource" in calls
+    assert "cuGraphicsUnregisterResource" in calls, calls
     strict = world.run(
         """
         import ctypes

@@ -13,7 +13,7 @@ import time
 from server import ROOT, Server, verdict
 
 LIGHT_RANKS = ROOT / "e2e/kube/jobs/light.py"
-# What scripts without torch begin with: `rank` is this process's, each `rank.step(0)` of it an iteration.
+# First lines of a script without torch: they define `rank`; each rank.step(0) is an iteration.
 LIGHT = """\
 import os, sys, time, light
 if int(os.environ["NPROC_PER_NODE"]) * int(os.environ["NNODES"]) == 1:
@@ -30,13 +30,13 @@ def prediction_of(job):
 
 
 def light_script(folder, script):
-    """On top of LIGHT, which needs the ranks' module in that folder."""
+    """The script on top of LIGHT. Copies the module that LIGHT imports into the folder."""
     shutil.copy(LIGHT_RANKS, folder)
     return LIGHT + textwrap.dedent(script)
 
 
 def starts_of_torch(script, command, ranks, servers, goes_on):
-    """How many processes of a job import torch: torchrun's own, and its ranks unless they go on from that."""
+    """Number of processes of a job that import torch: torchrun's own, and its ranks unless they go on from it."""
     if any(word.endswith("torchrun") for word in command):
         return servers * (1 if goes_on else 1 + ranks)
     spawned = 1 + ranks if ranks > 1 else 1
@@ -44,9 +44,9 @@ def starts_of_torch(script, command, ranks, servers, goes_on):
 
 
 class World:
-    """What tests use: a running server, and where things are."""
+    """A running server with its build and folders. Tests submit jobs through it."""
 
-    starts = 0  # Of torch, by all jobs whose documents were made: processes that import it.
+    starts = 0  # Processes that import torch, over all jobs whose documents were made.
 
     def __init__(self, server, folder):
         self.server, self.folder, self.count = server, pathlib.Path(folder), 0
@@ -99,17 +99,17 @@ class World:
             """) + textwrap.indent(textwrap.dedent(extra), "  ")
 
     def run(self, *args, **kwargs):
-        """A job that has ended."""
+        """Runs a job to its end."""
         return self.server.run(self.job(*args, **kwargs), seconds=300)
 
     def completed(self, *args, **kwargs):
-        """A job that is Complete."""
+        """Runs a job and requires that it is Complete."""
         job = self.run(*args, **kwargs)
         expect_complete(job)
         return job
 
     def eidolon(self, *words, seconds=120):
-        """The command has ended, which asks the server where that is needed."""
+        """Runs the command, which finds this server by its data folder."""
         command = [self.build / "bin/eidolon", "--data-dir", self.server.data, *words]
         return subprocess.run(command, capture_output=True, text=True, timeout=seconds)
 
@@ -117,12 +117,12 @@ class World:
         return pathlib.Path(tempfile.mkdtemp(dir=self.folder))
 
     def own_server(self, *arguments, kind=Server, **more):
-        """One beside the others, which has not started yet."""
+        """A second server with a new data folder, not started yet."""
         more = {"arguments": arguments, **more} if arguments else more
         return kind(self.build, self.python, data=self.fresh_folder(), **more)
 
     def folder_of(self, job):
-        """Where its script is, and what that wrote."""
+        """The folder of its script and of the files that the script wrote."""
         return self.folder / job["metadata"]["name"]
 
     def logs(self, job):
@@ -149,7 +149,7 @@ def expect_complete(job):
 
 
 def await_that(what, holds, seconds=60):
-    """`what` says what is waited for, or is called for what there is instead."""
+    """Polls until holds(). `what` names the expectation, or is a function that returns the state found instead."""
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline, f"not within {seconds} s: {what() if callable(what) else what}"

@@ -15,7 +15,7 @@ ENDED = ("Complete", "Failed", "Interrupted")
 
 
 def environment_of(python_environment, **more):
-    """Of processes, in which that Python is the first."""
+    """Environment variables of a process that finds that Python first."""
     path = f"{python_environment}/bin:{os.environ['PATH']}"
     return dict(os.environ, PATH=path, PYTHONDONTWRITEBYTECODE="1", **more)
 
