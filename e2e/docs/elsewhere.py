@@ -35,9 +35,8 @@ def parts():
 @functools.cache
 def steps():
     """Of the cluster test, those that every run of the test command has."""
-    sys.path.insert(0, str(ROOT / "e2e/kube"))
     forms = runpy.run_path(str(ROOT / "e2e/kube/forms.py"))
-    return {*forms["FIRST"], *forms["FIXED"], *forms["LAST"]}
+    return {*forms["FIXED"], *forms["LAST"]}
 
 
 def holds(file, words):

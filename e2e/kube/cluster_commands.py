@@ -1,4 +1,4 @@
-"""Commands in the test's cluster, for the steps of e2e/kube/run."""
+"""Commands in the cluster of the tests."""
 
 import functools
 import json
@@ -11,6 +11,11 @@ ROOT = HERE.parents[1]
 CLUSTER = HERE / "cluster"
 NAMESPACE, TEAM = "eidolon-system", "team"
 ENFORCED = "pod-security.kubernetes.io/enforce"
+# How long a job may take that does not hang: a machine busy with other things takes ten times as long as an idle one.
+# What is promised in seconds (a named end after a death) has a bound of its own.
+PATIENCE_SECONDS = 900
+# How long objects and processes may take to be there, or gone.
+SETTLE_SECONDS = 240
 
 
 class Failure(Exception):
@@ -36,6 +41,42 @@ def kubectl(*command, **more):
     return kube("kubectl", *command, **more)
 
 
+def team(*words, **more):
+    """kubectl in the team's namespace."""
+    return kubectl("-n", TEAM, *words, **more)
+
+
+def apply(document, namespace=TEAM):
+    kubectl("-n", namespace, "apply", "-f", "-", text_in=json.dumps(document), timeout=300)
+
+
+def listing(*documents):
+    return {"apiVersion": "v1", "kind": "List", "items": documents}
+
+
+def tries(*words, document=None, namespace=TEAM):
+    """(whether kubectl did it, its output); a document, parsed or as text, is its input."""
+    text = json.dumps(document) if isinstance(document, (dict, list)) else document
+    words = [*words, *(["-f", "-"] if text is not None else [])]
+    done = subprocess.run(
+        [str(CLUSTER / "kube.sh"), "kubectl", "-n", namespace, *map(str, words)],
+        input=text,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    return done.returncode == 0, (done.stdout + done.stderr).strip()
+
+
+def objects(kind, *words, namespace=TEAM):
+    return json.loads(kubectl("-n", namespace, "get", kind, *words, "-o", "json", timeout=120))["items"]
+
+
+def names(kinds, *words, namespace=TEAM, check=True):
+    """KIND/NAME of each object."""
+    return kubectl("-n", namespace, "get", kinds, *words, "-o", "name", check=check).split()
+
+
 def get(kind, name, namespace=TEAM):
     if kind == "simjob":
         return json.loads(kubectl("get", "--raw", f"{jobs_path(namespace)}/{name}"))
@@ -55,11 +96,6 @@ def wait(what, seconds, test):
             return value
         time.sleep(0.5)
     raise Failure(f"{what}: not within {seconds} s")
-
-
-def expect(truth, message):
-    if not truth:
-        raise Failure(message)
 
 
 @functools.cache
@@ -93,24 +129,44 @@ def finished(job, seconds, namespace=TEAM):
 
 def make_namespace(name):
     """A namespace that admits restricted pods only, as every one of the run; its label says so."""
-    document = {
-        "apiVersion": "v1",
-        "kind": "Namespace",
-        "metadata": {"name": name, "labels": {ENFORCED: "restricted"}},
-    }
-    kubectl("create", "-f", "-", text_in=json.dumps(document))
+    metadata = {"name": name, "labels": {ENFORCED: "restricted"}}
+    kubectl("create", "-f", "-", text_in=json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}))
+
+
+def remove_namespace(name):
+    kubectl("delete", "namespace", name, "--ignore-not-found", f"--timeout={SETTLE_SECONDS}s", timeout=300)
+
+
+def give(namespace, name, *words, kind="configmap"):
+    """`kubectl create KIND NAME`, whether the object is there or not."""
+    document = kubectl("-n", namespace, "create", kind, name, *words, "--dry-run=client", "-o", "yaml")
+    kubectl("apply", "-f", "-", text_in=document)
 
 
 def leader_pod():
     return kubectl("-n", NAMESPACE, "get", "lease", "eidolon-operator", "-o", "jsonpath={.spec.holderIdentity}").strip()
 
 
-def user(name, role="eidolon-editor"):
-    """A service account with a role in the team's namespace, by default to edit its jobs; made once."""
-    subject = f"--serviceaccount={TEAM}:{name}"
-    for kind, *more in (("serviceaccount",), ("rolebinding", f"--clusterrole={role}", subject)):
-        document = kubectl("-n", TEAM, "create", kind, name, *more, "--dry-run=client", "-o", "yaml")
-        kubectl("apply", "-f", "-", text_in=document)
+def user(name, role="eidolon-editor", namespace=TEAM):
+    """A service account with a role in a namespace, by default to edit its jobs; made once."""
+    give(namespace, name, kind="serviceaccount")
+    give(namespace, name, f"--clusterrole={role}", f"--serviceaccount={namespace}:{name}", kind="rolebinding")
+
+
+def scale_controllers(count):
+    label = ("-l", "app.kubernetes.io/component=controller")
+    kubectl("-n", NAMESPACE, "scale", "deployment", "eidolon-controller", f"--replicas={count}")
+    if count == 0:
+        wait("no controller is left", SETTLE_SECONDS, lambda: not names("pods", *label, namespace=NAMESPACE))
+        return
+    settle("deployment/eidolon-controller")
+    pods = names("pods", *label, namespace=NAMESPACE)
+    wait("one leads", SETTLE_SECONDS, lambda: f"pod/{leader_pod()}" in pods)
+
+
+def settle(service):
+    """Waits until every pod of a service is of its present kind."""
+    kubectl("-n", NAMESPACE, "rollout", "status", service, f"--timeout={SETTLE_SECONDS}s", timeout=300)
 
 
 def pod_ip(name, namespace=NAMESPACE):

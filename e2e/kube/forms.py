@@ -1,23 +1,19 @@
-"""The forms of e2e/kube/run: which steps they have, in which order, and how a step that fails is handled.
+"""The forms of e2e/kube/run: the steps that each one has.
 
-The short form has fixed steps and one group of the sampled ones. The groups take about equally long. A block of as many
-consecutive commits as there are groups runs each group once, in an order drawn from the hash of the block's first commit,
-so that any 2 * GROUPS - 1 consecutive commits run every step of the whole form, and regular pushes of several commits
-do not always meet the same group.
+A step is a test `test_<step>` of this folder, or several whose names begin so. The short form has fixed steps and one group
+of the sampled ones. The groups take about equally long. A block of as many consecutive commits as there are groups runs each
+group once, in an order drawn from the hash of the block's first commit, so that any 2 * GROUPS - 1 consecutive commits run
+every step of the whole form, and regular pushes of several commits do not always meet the same group.
 """
 
+import pathlib
 import random
 import subprocess
-import time
-import traceback
 
-from cluster_commands import ROOT, Failure
-
-# Nothing runs without these; when one fails, all others are not run.
-FIRST = ["programs", "make_images", "start", "install"]
-LAST = ["deletes", "uninstalls"]
-# Steps of every form, in order.
+HERE = pathlib.Path(__file__).resolve().parent
+# Steps of every form.
 FIXED = [
+    "install",
     "refusals",
     "submit",
     "changes",
@@ -54,38 +50,16 @@ SAMPLED = {
 }
 GROUPS = 4
 # Only when named.
-MORE_STEPS = ["cpu_torch", "torture", "hostile"]
-ORDER = [
-    *FIRST,
-    *FIXED[:8],
-    "release",
-    "readme",
-    "plugin",
-    "rest",
-    "panels",
-    "tenant_metrics",
-    "foreign_images",
-    "suspends",
-    "sweeps",
-    "tenants",
-    "secrets",
-    "key_replaced",
-    "deaths",
-    "network_loss",
-    "two_nodes",
-    "drain",
-    "queue",
-    "quota",
-    "killed_for_memory",
-    "restricted",
-    "confined",
-    "upgrades",
-    *MORE_STEPS,
-    *LAST,
-]
-STEPS = [name for name in ORDER if name not in MORE_STEPS]
-# Steps that need programs and images which the fixed ones do without.
-NEED_ALL_PROGRAMS = {"panels", "tenant_metrics", "foreign_images"}
+NAMED = ["cpu_torch", "torture", "hostile"]
+# Of every form, after all others.
+LAST = ["deletes", "uninstalls"]
+STEPS = [*FIXED, *SAMPLED, *LAST]
+
+
+def step_of(test):
+    """The step that a test belongs to: both test_rest and test_rest_roles belong to rest."""
+    name = test.removeprefix("test_")
+    return max((step for step in [*STEPS, *NAMED] if f"{name}_".startswith(f"{step}_")), key=len, default=None)
 
 
 def groups():
@@ -108,7 +82,7 @@ def group_of(number, block_hash):
 
 
 def git(*words):
-    done = subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True)
+    done = subprocess.run(["git", "-C", str(HERE), *words], capture_output=True, text=True)
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
@@ -130,38 +104,4 @@ def sample():
 def short_form():
     """(a sentence for people, steps of the short form in order)."""
     sentence, sampled = sample()
-    wanted = {*FIRST, *FIXED, *sampled, *LAST}
-    return f"{sentence}: {', '.join(sampled)}", [name for name in ORDER if name in wanted]
-
-
-def run_step(run, name):
-    """Whether a step passed; it prints what it found."""
-    step = getattr(run, name)
-    about = " ".join(step.__doc__.split())
-    started = time.monotonic()
-    try:
-        run.bring(name)
-        step()
-    except (Failure, subprocess.SubprocessError) as error:
-        print(f"FAIL {name:16} {about}\n{error}", flush=True)
-        return False
-    except Exception:  # A step that trips over an answer has failed, and hides no other.
-        print(f"FAIL {name:16} {about}\n{traceback.format_exc()}", flush=True)
-        return False
-    print(f"ok   {name:16} {time.monotonic() - started:6.1f} s  {about}", flush=True)
-    return True
-
-
-def run_steps(run, steps):
-    """Names of the steps that failed and of those that were not run: a failed step ends nothing but itself, unless it is
-    one of FIRST."""
-    failed = []
-    for number, name in enumerate(steps):
-        if run_step(run, name):
-            continue
-        failed.append(name)
-        if name in FIRST:
-            return failed, steps[number + 1 :]
-        if number + 1 < len(steps):
-            run.tidy()
-    return failed, []
+    return f"{sentence}: {', '.join(sampled)}", [name for name in STEPS if name not in SAMPLED or name in sampled]

@@ -135,10 +135,20 @@ def injection(build, out, tag, registry=REGISTRY):
     make(out / "injection.tar", f"{registry}/injection:{tag}", arguments)
 
 
+def torch_environment():
+    return subprocess.run([ROOT / "e2e/environment"], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def torch_key():
+    """Names the image by what it holds."""
+    return hashlib.sha256((torch_environment() + MAKE.read_text() + " ".join([*TORCH, VENDOR])).encode()).hexdigest()[
+        :12
+    ]
+
+
 def torch(base, out):
-    environment = subprocess.run([ROOT / "e2e/environment"], check=True, capture_output=True, text=True).stdout.strip()
-    packages = pathlib.Path(environment) / "lib/python3.11/site-packages"
-    key = hashlib.sha256((environment + MAKE.read_text() + " ".join([*TORCH, VENDOR])).encode()).hexdigest()[:12]
+    packages = pathlib.Path(torch_environment()) / "lib/python3.11/site-packages"
+    key = torch_key()
     target = out / f"torch-{key}.tar"
     name = f"e2e.local/torch:{key}"
     if not target.exists():

@@ -12,7 +12,7 @@ import urllib.parse
 
 import yaml
 
-from cluster_commands import CLUSTER, HERE, call, expect, kube, kubectl, wait
+from cluster_commands import CLUSTER, HERE, call, kube, kubectl, wait
 
 NAMESPACE = "monitoring"
 GROUP = "monitoring.coreos.com"
@@ -57,7 +57,7 @@ def label(name):
 
 
 def only(fields, known, what):
-    expect(set(fields) <= set(known), f"{what}: the test knows nothing of {set(fields) - set(known)}")
+    assert set(fields) <= set(known), f"{what}: the test knows nothing of {set(fields) - set(known)}"
 
 
 def selection(selector, name):
@@ -65,7 +65,7 @@ def selection(selector, name):
     only(selector, ("matchLabels", "matchExpressions"), name)
     wanted = [(key, [value]) for key, value in sorted(selector["matchLabels"].items())]
     for expression in selector.get("matchExpressions", []):
-        expect(expression["operator"] == "In", f"{name}: {expression}")
+        assert expression["operator"] == "In", f"{name}: {expression}"
         wanted.append((expression["key"], expression["values"]))
     return [
         {
@@ -91,7 +91,7 @@ def scrape_configuration(monitor):
     name = f"{metadata['namespace']}/{metadata['name']}"
     only(spec, ("namespaceSelector", "selector", "podTargetLabels", "podMetricsEndpoints", *LIMITS), name)
     everywhere = spec.get("namespaceSelector", {})
-    expect(everywhere in ({}, {"any": True}), f"{name}: namespaces {everywhere}")
+    assert everywhere in ({}, {"any": True}), f"{name}: namespaces {everywhere}"
     jobs = []
     for number, endpoint in enumerate(spec["podMetricsEndpoints"]):
         only(endpoint, ("port", "interval", "honorLabels", "metricRelabelings"), name)
@@ -181,7 +181,7 @@ class Prometheus:
     def start():
         jobs = [job for monitor in installed("PodMonitor") for job in scrape_configuration(monitor)]
         groups = [group for rule in installed("PrometheusRule") for group in rule["spec"]["groups"]]
-        expect(len(jobs) == 2 and groups, f"{len(jobs)} jobs, {len(groups)} groups of rules")
+        assert len(jobs) == 2 and groups, f"{len(jobs)} jobs, {len(groups)} groups of rules"
         files = {
             "prometheus.yml": yaml.safe_dump(
                 {
@@ -218,7 +218,7 @@ class Prometheus:
         query = urllib.parse.urlencode(parameters)
         text = kube("curl", "-sS", "-m", "30", f"http://{self.address}:9090/api/v1/{path}?{query}")
         answer = json.loads(text)
-        expect(answer["status"] == "success", f"{path} {parameters}: {text[:1000]}")
+        assert answer["status"] == "success", f"{path} {parameters}: {text[:1000]}"
         return answer["data"]
 
     def targets(self):
@@ -256,5 +256,5 @@ class Prometheus:
                     walk(value)
 
         walk(self.ask("parse_query", query=query))
-        expect(found, f"{query} reads no metric")
+        assert found, f"{query} reads no metric"
         return found

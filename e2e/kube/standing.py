@@ -1,101 +1,137 @@
-"""What steps of e2e/kube/run stand on, brought where it is missing, and what a failed step leaves, removed."""
+"""What the tests stand on: a cluster with the chart, made for them or kept from before."""
 
-import json
+import os
+import shutil
 import subprocess
+import sys
+import time
 
+import monitoring
+from chart import helm, install_words, is_installed
 from cluster_commands import (
     CLUSTER,
     HERE,
     NAMESPACE,
+    SETTLE_SECONDS,
     TEAM,
     Failure,
-    expect,
-    get,
-    kube,
+    call,
     kubectl,
     make_namespace,
+    names,
+    remove_namespace,
+    scale_controllers,
+    settings,
+    team,
 )
-from forms import FIRST
-from harder import SETTLE_SECONDS
-from lifecycle import helm
-from monitoring import NAMESPACE as MONITORING
-from monitoring import Prometheus
+from simulation_jobs import give_cluster, give_code, resume, torch_image
 
-# Steps that ask about the job that submit leaves.
-ABOUT_FIRST = {"changes", "equals_embedded", "shows", "rest", "deletes"}
-# Namespaces that no step made.
-LASTING = {"default", "kube-node-lease", "kube-public", "kube-system", MONITORING, NAMESPACE, TEAM}
+# Namespaces that no test made.
+LASTING = {"default", "kube-node-lease", "kube-public", "kube-system", monitoring.NAMESPACE, NAMESPACE, TEAM}
 
 
-class Standing:
-    """Mixed into Run; needs what Harder has."""
+def missing():
+    """Why the cluster cannot run here; empty when it can."""
+    if os.geteuid() != 0:
+        return "needs root: it starts a cluster in namespaces of its own"
+    if subprocess.run(["unshare", "-m", "-n", "true"], capture_output=True).returncode != 0:
+        return "needs the right to make namespaces"
+    if not os.access("/sys/fs/cgroup", os.W_OK):
+        return "needs to write /sys/fs/cgroup"
+    absent = [name for name in ("containerd", "runc", "nft", "openssl", "ip", "ctr") if shutil.which(name) is None]
+    return f"needs {', '.join(absent)}: see e2e/kube/cluster/packages.txt" if absent else ""
 
-    def bring(self, name):
-        """Makes what a step needs and finds missing: the release, the team's cluster and code, the job of submit."""
-        if name in FIRST:
+
+class Cluster:
+    """`aloud()`: a context in which output is seen at once."""
+
+    def __init__(self, build, aloud):
+        self.build, self.aloud = build, aloud
+        self.cache, self.state, _ = settings()
+        self.images = self.cache / "project"
+        self.stands = False  # Whether release, cluster and code are known to be there.
+        self.lasting = set(LASTING)  # Namespaces that outlive a failed test.
+
+    def is_there(self):
+        return (self.state / "run/holder.ready").exists()
+
+    def refuse_another(self):
+        if self.is_there():
+            raise Failure(f"{self.state} has a cluster: name a step to use it, or remove it with {CLUSTER}/down.sh")
+
+    def start(self):
+        """Programs, images of services, shim with agent and a user's torch, and a cluster that has them."""
+        self.build_programs("core")
+        self.aloud_for("images", lambda: self.make_image("services", "injection", "torch"))
+        self.aloud_for("start", lambda: call(CLUSTER / "up.sh", timeout=600))
+        torch = torch_image().rpartition("/")[2].replace(":", "-")
+        self.aloud_for("load images", lambda: self.load("services", "injection", torch))
+
+    def aloud_for(self, what, act):
+        started = time.monotonic()
+        act()
+        with self.aloud():
+            print(f"     {what}: {time.monotonic() - started:.1f} s", flush=True)
+
+    def build_programs(self, extent="all"):
+        """Kubernetes, etcd, CoreDNS and Helm; with `all` Prometheus and other people's systems, too. Quick where they
+        are there."""
+        with self.aloud():
+            done = subprocess.run([str(CLUSTER / "build.sh"), extent], timeout=5400)
+        if done.returncode != 0:
+            raise Failure("cluster/build.sh failed; see the lines above")
+
+    def make_image(self, *kinds):
+        made = ("--build", self.build, "--out", self.images, "--base", self.cache / "base/debian.tar")
+        call(sys.executable, "-B", HERE / "images.py", *made, *kinds, timeout=2400)
+
+    def load(self, *images):
+        call(CLUSTER / "load.sh", *self.archives(*images), timeout=1200)
+
+    def archives(self, *images):
+        return [self.images / f"{name}.tar" for name in images]
+
+    def bring(self):
+        """The release, the team's namespace, cluster and code."""
+        if self.stands:
             return
-        if not self.stands:
-            self.bring_release()
-            self.give_code()
-            kubectl("-n", TEAM, "apply", "-f", HERE / "jobs/cluster.yaml")
-            self.stands = True
-        if name in ABOUT_FIRST and not self.has_first():
-            print(f"     {name} asks about the job of submit, which runs first", flush=True)
-            self.submit()
-
-    @staticmethod
-    def bring_release():
-        """The chart, where `uninstalls` or nobody has been."""
-        if "eidolon" in kube("helm", "list", "-n", NAMESPACE, "--short").split():
-            return
-        Prometheus.define()
-        for name in (NAMESPACE, TEAM):
-            if not kubectl("get", "namespace", name, "--ignore-not-found"):
-                make_namespace(name)
-        helm("install")
-
-    @staticmethod
-    def has_first():
-        said = kubectl("-n", TEAM, "get", "simjob", "first", "--ignore-not-found", "-o", "json", check=False)
-        return bool(said.strip()) and json.loads(said).get("status", {}).get("phase") == "Complete"
-
-    @property
-    def predicted(self):
-        """Iterations of the job of submit."""
-        return get("simjob", "first")["status"]["prediction"]["iterationPicoseconds"]
-
-    @staticmethod
-    def build_all():
-        """Prometheus and other people's systems; nothing where they are there."""
-        done = subprocess.run([str(CLUSTER / "build.sh"), "all"], timeout=5400)
-        expect(done.returncode == 0, "cluster/build.sh failed; see the lines above")
+        if not is_installed():
+            for name in (NAMESPACE, TEAM):
+                if not kubectl("get", "namespace", name, "--ignore-not-found"):
+                    make_namespace(name)
+            monitoring.Prometheus.define()
+            helm("install", words=install_words())
+        give_code()
+        give_cluster()
+        self.stands = True
 
     def tidy(self):
-        """After a failed step: its objects, processes and values are not met by the next one."""
+        """After a failed test: its objects, processes and values are not met by the next one."""
         self.stands = False
         for what in (self.tidy_jobs, self.tidy_namespaces, self.tidy_release):
             try:
                 what()
             except (Failure, subprocess.SubprocessError) as error:
-                print(f"     after the failure: {error}", flush=True)
-
-    def tidy_jobs(self):
-        kubectl("-n", TEAM, "delete", "simsweep", "--all", f"--timeout={SETTLE_SECONDS}s", timeout=300)
-        left = kubectl("-n", TEAM, "get", "simjob", "-o", "name").split()
-        left = [name.rpartition("/")[2] for name in left]
-        for job in left:
-            self.resume(job)  # Its ranks may be stopped.
-        if left := [job for job in left if job != "first"]:
-            kubectl("-n", TEAM, "delete", "simjob", *left, f"--timeout={SETTLE_SECONDS}s", timeout=300)
+                print(f"after the failure: {error}", flush=True)
 
     @staticmethod
-    def tidy_namespaces():
-        made = {name.rpartition("/")[2] for name in kubectl("get", "namespaces", "-o", "name").split()} - LASTING
-        if made:
-            kubectl("delete", "namespace", *sorted(made), f"--timeout={SETTLE_SECONDS}s", timeout=300)
+    def tidy_jobs():
+        team("delete", "simsweep", "--all", f"--timeout={SETTLE_SECONDS}s")
+        left = [name.rpartition("/")[2] for name in names("simjob")]
+        for job in left:
+            resume(job)  # Its ranks may be stopped.
+        if left := [job for job in left if job != "first"]:
+            team("delete", "simjob", *left, f"--timeout={SETTLE_SECONDS}s")
 
-    def tidy_release(self):
-        if "eidolon" not in kube("helm", "list", "-n", NAMESPACE, "--short").split():
-            return
-        helm("upgrade")
-        self.scale_controllers(2)
+    def tidy_namespaces(self):
+        for name in sorted({name.rpartition("/")[2] for name in names("namespaces")} - self.lasting):
+            remove_namespace(name)
+
+    @staticmethod
+    def tidy_release():
+        if is_installed():
+            helm("upgrade")
+            scale_controllers(2)
+
+    def stop(self):
+        call(CLUSTER / "down.sh", check=False)

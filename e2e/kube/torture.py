@@ -1,134 +1,80 @@
-"""Steps of e2e/kube/run in which many jobs run over two nodes while pods, processes, services and a kubelet die at random.
+"""Many jobs over two nodes while pods, processes, services and a kubelet die at random; another tenant may attack meanwhile.
 
-torture has one tenant; in hostile, which `e2e/torture --kubernetes` runs, another one plays the attacks of the step tenants
-meanwhile. Both end by counting what is lost, doubled, hung, unnamed, different or left over.
+What is lost, doubled, hung, unnamed, different or left over in the end is a finding: (what, sentence).
 """
 
 import collections
 import json
 import os
-import random
 import signal
 import subprocess
 import threading
 import time
 
+from attacks import ATTACKS
 from cluster_commands import (
     CLUSTER,
     NAMESPACE,
+    SETTLE_SECONDS,
     Failure,
+    apply,
     call,
-    descendants,
-    expect,
     first_process,
     jobs_path,
     kubectl,
     leader_pod,
-    make_namespace,
+    listing,
+    names,
+    objects,
     wait,
 )
-from harder import SETTLE_SECONDS
-from lifecycle import helm
+from simulation_jobs import INDEX, OVER, kill, light, light_processes, remove_pod
 
-SPACE = "torture"
-# Jobs that run at a time: more would share the two cores of a small machine until everything times out.
-AT_ONCE = "6"
-OVER = ("Complete", "Failed", "Interrupted")
+WHAT = ("lost", "doubled", "hung", "unnamed", "different", "left over", "attack", "untried")
 # How a job may end when something of its own has died, or its controller in each of its attempts.
 NAMED = {"AgentLost", "RankLost", "CommandFailed", "BackoffLimitExceeded", "ControllerRestarted"}
+ITERATIONS = 200
 
 
 class Torture:
-    """Mixed into Run; needs what Harder, Nodes and Tenants have."""
+    """Jobs of one namespace, and so many deaths among them; `chance` draws which."""
 
-    space = SPACE  # The namespace of the jobs.
+    def __init__(self, space, count, deaths, chance):
+        self.space, self.deaths, self.chance = space, deaths, chance
+        self.names = [f"job-{number}" for number in range(count)]
 
-    def torture(self):
-        """Jobs over two nodes and random deaths: none is lost, doubled or hung, and all that complete say the same."""
-        helm("upgrade", controller_maxRunningJobs=AT_ONCE)
-        with self.second_node():
-            make_namespace(SPACE)
-            self.give_code(SPACE)
-            kubectl("-n", SPACE, "apply", "-f", CLUSTER.parent / "jobs/cluster.yaml")
-            findings = self.torment(random.Random(self.seed))
-            kubectl("delete", "namespace", SPACE, "--timeout=240s", timeout=300)
-            findings += self.left_over()
-        helm("upgrade")
-        self.report(findings)
-
-    def hostile(self):
-        """Jobs over two nodes, random deaths, and a tenant who attacks meanwhile: nothing is lost, no attack succeeds."""
-        helm("upgrade", controller_maxRunningJobs=AT_ONCE)
-        with self.second_node():
-            with self.two_tenants():
-                self.space = self.bob.namespace
-                attacker = Attacker(self, random.Random(self.seed + 1))
-                attacker.start()
-                try:
-                    findings = self.torment(random.Random(self.seed))
-                finally:
-                    attacker.stop()
-                findings += attacker.findings()
-            findings += self.left_over()
-            self.space = SPACE
-        helm("upgrade")
-        self.report(findings)
-
-    def torment(self, chance):
-        """(what, sentence) of all that is wrong about the jobs in the end."""
-        names = [f"job-{number}" for number in range(self.tortured)]
-        items = [self.tortured_job(name, servers=1 + number % 2) for number, name in enumerate(names)]
-        documents = {"apiVersion": "v1", "kind": "List", "items": items}
-        kubectl("-n", self.space, "apply", "-f", "-", text_in=json.dumps(documents), timeout=300)
-        started = time.monotonic()
-        deaths = self.kill_at_random(chance, started, names)
-        while not (jobs := self.all_ended(names)) and time.monotonic() - started < self.longest():
-            pass
-        seconds = time.monotonic() - started
-        jobs = self.jobs_of(names)
-        findings = [*self.wrong_ends(jobs, names), *self.wrong_pods(names)]
+    def torment(self):
+        """Findings about the jobs in the end."""
+        items = [self.job(name, servers=1 + number % 2) for number, name in enumerate(self.names)]
+        apply(listing(*items), self.space)
+        self.started = time.monotonic()
+        deaths = self.kill_at_random()
+        while not self.all_ended() and not self.is_too_late():
+            time.sleep(1)
+        seconds = time.monotonic() - self.started
+        jobs = self.jobs()
+        findings = [*self.wrong_ends(jobs), *self.wrong_pods()]
         done = sum(deaths.values())
-        if done != self.deadly:
-            findings.append(("untried", f"all jobs were over after {done} of {self.deadly} deaths: {dict(deaths)}"))
+        if done != self.deaths:
+            findings.append(("untried", f"all jobs were over after {done} of {self.deaths} deaths: {dict(deaths)}"))
         phases = collections.Counter(job.get("status", {}).get("phase") for job in jobs)
-        nodes = collections.Counter(self.placed_on())
+        nodes = collections.Counter(
+            pod["spec"].get("nodeName") for pod in objects("pods", "-l", INDEX, namespace=self.space)
+        )
         attempts = collections.Counter(job.get("status", {}).get("attempt") for job in jobs)
         print(
-            f"     seed {self.seed}: {len(jobs)} jobs in {seconds:.0f} s on {dict(nodes)}, {dict(phases)}, attempts"
-            f" {dict(attempts)}; deaths {dict(deaths)}",
-            flush=True,
+            f"{len(jobs)} jobs in {seconds:.0f} s on {dict(nodes)}, {dict(phases)}, attempts {dict(attempts)};"
+            f" deaths {dict(deaths)}"
         )
         return findings
 
     @staticmethod
-    def left_over():
-        left = [line for line in descendants(1).values() if "light.py" in line]
-        return [("left over", line) for line in left]
-
-    @staticmethod
-    def report(findings):
-        counts = collections.Counter(what for what, _ in findings)
-        words = ("lost", "doubled", "hung", "unnamed", "different", "left over", "attack", "untried")
-        print("     " + ", ".join(f"{what} {counts[what]}" for what in words), flush=True)
-        expect(not findings, "\n".join(f"{what}: {sentence}" for what, sentence in findings))
-
-    def tortured_job(self, name, servers):
+    def job(name, servers):
         """Two ranks, on one server or on two."""
-        document = self.document(name)
-        document["spec"].update(
-            {
-                "servers": servers,
-                "ranksPerServer": 2 // servers,
-                "image": "e2e.local/debian:12",
-                "command": ["python3", "light.py"],
-                "iterations": {"warmup": 3, "measure": 200},
-                "env": [{"name": "STEPS", "value": "1000000"}, {"name": "SPIN", "value": "50000"}],
-                "podTemplate": {"securityContext": {"runAsUser": 1000}},
-            }
-        )
-        return document
+        size = {"servers": servers, "ranksPerServer": 2 // servers}
+        return light(name, spin=50_000, iterations={"warmup": 3, "measure": ITERATIONS}, **size)
 
-    def kill_at_random(self, chance, started, names):
+    def kill_at_random(self):
         """How often each kind has died; ends when all deaths are done or all jobs over.
 
         A death is due when so many jobs are over: deaths meet jobs at work, from the first to the last ones, and a
@@ -137,95 +83,88 @@ class Torture:
         deaths = collections.Counter()
         kinds = [self.end_pod, self.end_rank, self.end_agent, self.end_network]
         kinds += [self.end_timing, self.end_controller, self.restart_kubelet]
-        due = sorted(chance.uniform(0, 0.9 * len(names)) for _ in range(self.deadly))
-        while due and time.monotonic() - started < self.longest():
-            time.sleep(chance.uniform(0.5, 3))
+        due = sorted(self.chance.uniform(0, 0.9 * len(self.names)) for _ in range(self.deaths))
+        while due and not self.is_too_late():
+            time.sleep(self.chance.uniform(0.5, 3))
             try:
-                over, running = self.counts(names)
-                if over == len(names):
+                phases = self.phases()
+                over = sum(phase in OVER for phase in phases)
+                if over == len(self.names):
                     break
-                kind = chance.choice(kinds)
-                if running and over >= due[0] and kind(chance):
+                kind = self.chance.choice(kinds)
+                if "Running" in phases and over >= due[0] and kind():
                     deaths[kind.__name__] += 1
                     due.pop(0)
-            except (Failure, OSError, subprocess.SubprocessError, StopIteration):
+            except (Failure, OSError, subprocess.SubprocessError, StopIteration, AssertionError):
                 continue  # It was gone before it could be killed.
         return deaths
 
-    def longest(self):
-        """Seconds in which all jobs are over, deaths and a busy machine included."""
-        return 60 + 20 * self.tortured
+    def is_too_late(self):
+        """Whether all jobs should be over, deaths and a busy machine included."""
+        return time.monotonic() - self.started > 60 + 20 * len(self.names)
 
-    def jobs_of(self, names):
+    def jobs(self):
         """The jobs of these names; others of the namespace are an attacker's."""
         jobs = json.loads(kubectl("get", "--raw", jobs_path(self.space), timeout=120))["items"]
-        return [job for job in jobs if job["metadata"]["name"] in set(names)]
+        return [job for job in jobs if job["metadata"]["name"] in set(self.names)]
 
-    def counts(self, names):
-        """How many jobs are over, how many run."""
-        phases = [job.get("status", {}).get("phase") for job in self.jobs_of(names)]
-        return sum(phase in OVER for phase in phases), phases.count("Running")
+    def phases(self):
+        return [job.get("status", {}).get("phase") for job in self.jobs()]
 
-    def running(self, component):
+    def all_ended(self):
+        phases = self.phases()
+        return len(phases) >= len(self.names) and all(phase in OVER for phase in phases)
+
+    # --- deaths: each is true when something died ----------------------------------------
+    def running(self, label):
         """Names of the running pods of the jobs' namespace that have a label."""
-        text = kubectl(
-            "-n", self.space, "get", "pods", "-l", component, "-o", "json", "--field-selector=status.phase=Running"
-        )
-        return [pod["metadata"]["name"] for pod in json.loads(text)["items"]]
+        running = objects("pods", "-l", label, "--field-selector=status.phase=Running", namespace=self.space)
+        return [pod["metadata"]["name"] for pod in running]
 
-    def some_server(self, chance):
-        return (pods := self.running("batch.kubernetes.io/job-completion-index")) and chance.choice(pods)
+    def some_server(self):
+        return (pods := self.running(INDEX)) and self.chance.choice(pods)
 
-    def end_pod(self, chance):
-        pod = self.some_server(chance)
-        return pod and kubectl("-n", self.space, "delete", "pod", pod, "--grace-period=0", "--force", "--wait=false")
+    def end_pod(self):
+        if pod := self.some_server():
+            remove_pod(pod, self.space, "--wait=false")
+        return pod
 
-    def end_rank(self, chance):
-        pod = self.some_server(chance)
-        agent = pod and first_process(pod, self.space, "server")
-        ranks = [number for number, line in descendants(agent).items() if "light.py" in line] if agent else []
+    def end_rank(self):
+        pod = self.some_server()
+        ranks = light_processes(first_process(pod, self.space, "server")) if pod else []
         if ranks:
             os.kill(max(ranks), signal.SIGKILL)
         return ranks
 
-    def end_agent(self, chance):
-        pod = self.some_server(chance)
-        if pod:
-            os.kill(first_process(pod, self.space, "server"), signal.SIGKILL)
+    def end_agent(self):
+        if pod := self.some_server():
+            kill(pod, self.space, "server")
         return pod
 
-    def end_network(self, _chance):
-        pods = self.running("app.kubernetes.io/component=network")
-        if pods:
-            os.kill(first_process(pods[0], self.space, "network"), signal.SIGKILL)
+    def end_network(self):
+        if pods := self.running("app.kubernetes.io/component=network"):
+            kill(pods[0], self.space, "network")
         return pods
 
     @staticmethod
-    def end_timing(_chance):
-        os.kill(first_process("eidolon-timing-0", NAMESPACE, "timing"), signal.SIGKILL)
+    def end_timing():
+        kill("eidolon-timing-0", NAMESPACE, "timing")
         return True
 
     @staticmethod
-    def end_controller(_chance):
-        os.kill(first_process(leader_pod(), NAMESPACE, "controller"), signal.SIGKILL)
+    def end_controller():
+        kill(leader_pod(), NAMESPACE, "controller")
         return True
 
-    @staticmethod
-    def restart_kubelet(chance):
-        call(CLUSTER / "restart_kubelet.sh", chance.choice((1, 2)), timeout=300)
+    def restart_kubelet(self):
+        call(CLUSTER / "restart_kubelet.sh", self.chance.choice((1, 2)))
         return True
 
-    def all_ended(self, names):
-        jobs = self.jobs_of(names)
-        time.sleep(1)
-        over = all(job.get("status", {}).get("phase") in OVER for job in jobs)
-        return jobs if over and len(jobs) >= len(names) else None
-
-    @staticmethod
-    def wrong_ends(jobs, names):
+    # --- findings ------------------------------------------------------------------------
+    def wrong_ends(self, jobs):
         """Jobs that are lost, hang, have ended twice or for no reason that has a name, or say another thing than others."""
         seen = collections.Counter(job["metadata"]["name"] for job in jobs)
-        yield from (("lost", name) for name in names if name not in seen)
+        yield from (("lost", name) for name in self.names if name not in seen)
         yield from (("doubled", name) for name, count in seen.items() if count > 1)
         answers = collections.defaultdict(set)
         for job in jobs:
@@ -243,67 +182,67 @@ class Torture:
         if sorted(answers) != [1, 2]:
             yield "lost", f"jobs of {sorted(answers)} servers are complete"
         for servers, found in answers.items():
-            if len(found) != 1 or len(next(iter(found))) != 200:
-                yield (
-                    "different",
-                    f"{len(found)} answers of jobs with {servers} servers, of {set(map(len, found))} iterations",
-                )
+            if len(found) != 1 or len(next(iter(found))) != ITERATIONS:
+                lengths = set(map(len, found))
+                yield "different", f"{len(found)} answers of jobs with {servers} servers, of {lengths} iterations"
 
-    def wrong_pods(self, names):
+    def wrong_pods(self):
         """Jobs that have two Indexed Jobs, and pods that run on when their job is over."""
-        made = json.loads(kubectl("-n", self.space, "get", "jobs.batch", "-o", "json"))["items"]
+        made = objects("jobs.batch", namespace=self.space)
         owners = collections.Counter(job["metadata"]["labels"].get("eidolon.dev/simulation-job") for job in made)
-        for name in names:
+        for name in self.names:
             if owners[name] > 1:
                 yield "doubled", f"{owners[name]} Indexed Jobs of {name}"
-        chosen = f"batch.kubernetes.io/job-completion-index,eidolon.dev/simulation-job in ({','.join(names)})"
-        words = ["-l", chosen, "--field-selector=status.phase=Running", "-o", "name"]
-        try:
-            wait(
-                "no server runs on",
-                SETTLE_SECONDS,
-                lambda: not kubectl("-n", self.space, "get", "pods", *words).strip(),
-            )
-        except Failure:
-            yield "left over", kubectl("-n", self.space, "get", "pods", *words)
+        chosen = f"{INDEX},eidolon.dev/simulation-job in ({','.join(self.names)})"
 
-    def placed_on(self):
-        label = "batch.kubernetes.io/job-completion-index"
-        return kubectl("-n", self.space, "get", "pods", "-l", label, "-o", "jsonpath={.items[*].spec.nodeName}").split()
+        def left():
+            return names("pods", "-l", chosen, "--field-selector=status.phase=Running", namespace=self.space)
+
+        try:
+            wait("no server runs on", SETTLE_SECONDS, lambda: not left())
+        except Failure:
+            yield "left over", ", ".join(left())
+
+
+def left_over():
+    return [("left over", line) for line in light_processes(1).values()]
 
 
 class Attacker(threading.Thread):
-    """Plays the attacks of the step tenants in random order until it is stopped; each at least once."""
+    """Plays the attacks of tenants in random order until it is stopped; each at least once."""
 
-    def __init__(self, run, chance):
+    def __init__(self, tenants, chance):
         super().__init__(daemon=True)
-        self.run_of, self.chance = run, chance
-        self.attacks = run.attacks()
+        self.tenants, self.chance = tenants, chance
         self.done, self.achieved = collections.Counter(), []
         self.ended = threading.Event()
 
     def run(self):
         while not self.ended.is_set():
-            self.play(self.chance.choice(self.attacks))
+            self.play(self.chance.choice(ATTACKS))
 
     def play(self, attack):
         try:
-            self.achieved += [(attack.__name__, sentence) for sentence in attack()]
+            self.achieved += [(attack.__name__, sentence) for sentence in attack(self.tenants)]
             self.done[attack.__name__] += 1
         except Exception as error:  # noqa: BLE001
-            print(f"     {attack.__name__} did not get to its end: {str(error)[:200]}", flush=True)
+            print(f"{attack.__name__} did not get to its end: {str(error)[:200]}")
         finally:
-            self.run_of.remove_traces()
+            self.tenants.remove_traces()
 
-    def stop(self):
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
         self.ended.set()
         self.join()
 
     def findings(self):
-        """(what, sentence) of attacks that succeeded; those that nobody got to play are played now, in quiet."""
-        for attack in self.attacks:
+        """Attacks that succeeded; those that nobody got to play are played now, in quiet."""
+        for attack in ATTACKS:
             if not self.done[attack.__name__]:
                 self.play(attack)
-        print(f"     attacks {dict(self.done)}", flush=True)
-        untried = [("untried", attack.__name__) for attack in self.attacks if not self.done[attack.__name__]]
+        print(f"attacks {dict(self.done)}")
+        untried = [("untried", attack.__name__) for attack in ATTACKS if not self.done[attack.__name__]]
         return [("attack", f"{name}: {sentence}") for name, sentence in self.achieved] + untried

@@ -1,0 +1,75 @@
+"""A real Prometheus over the cluster: numbers for every panel and rule."""
+
+import json
+import math
+import time
+
+import pytest
+
+from cluster_commands import NAMESPACE, PATIENCE_SECONDS, TEAM, apply, condition, get, objects, team, wait
+from monitoring import INTERVAL_SECONDS
+from simulation_jobs import complete, document, light, sweep, with_cluster
+
+
+@pytest.fixture(scope="module")
+def watched(prometheus):
+    """(when it began, targets of Prometheus meanwhile) of a job that is over, beside a sweep that is held."""
+    server = {"preset": "dgx-h100", "gpusPerServer": 2}
+    held = with_cluster(light("watched-widths"), servers=2, server=server)
+    apply(sweep("watched-widths", held, {"cluster.server.nics.gbps": [200, 400]}, suspend=True))
+    changes = {"iterations": {"warmup": 3, "measure": 900, "tokens": 256}, "env": [{"name": "STEPS", "value": "1000"}]}
+    apply(document("watched", **changes))
+    wait("the job runs", PATIENCE_SECONDS, lambda: condition("watched", "Running")[0] == "True")
+    since = time.time()
+    targets = []
+    while get("simjob", "watched")["status"].get("phase") == "Running":
+        targets = max(targets, prometheus.targets(), key=lambda found: sum(target[3] == "up" for target in found))
+        time.sleep(2)
+    complete("watched")
+    time.sleep(2 * INTERVAL_SECONDS)
+    yield since, targets
+    team("delete", "simjob/watched", "simsweep/watched-widths", "--ignore-not-found", "--timeout=60s")
+
+
+def test_panels_targets(watched):
+    """A real Prometheus scrapes what the chart's monitors name while a job runs."""
+    _, targets = watched
+    up = sorted(target[1] for target in targets if target[3] == "up")
+    assert up == ["agent", "agent", "controller", "controller", "network", "timing"], f"targets: {targets}"
+
+
+def test_panels(prometheus, watched):
+    """Every panel of every dashboard has numbers of the job."""
+    boards = objects("configmap", "-l", "grafana_dashboard=1", namespace=NAMESPACE)
+    queries = [
+        (f"{name}: {panel['title']}", target["expr"])
+        for board in boards
+        for name, text in board["data"].items()
+        for panel in json.loads(text)["panels"]
+        for target in panel["targets"]
+    ]
+    for what, query in queries:
+        check_query(prometheus, what, query, watched[0])
+    assert queries
+    print(f"{len(queries)} queries of {len(boards)} dashboards")
+
+
+def check_query(prometheus, what, text, since):
+    text = text.replace("$__rate_interval", f"{4 * INTERVAL_SECONDS}s")  # As Grafana has it.
+    text = text.replace("$namespace", TEAM).replace("$simulation_job", "watched").replace("$jobs", "watch.*")
+    assert "$" not in text, f"{what}: a variable is left"
+    series = prometheus.series_over(text, since)
+    assert series, f"{what}: no answer to {text}"
+    for labels, values in series:
+        assert any(math.isfinite(value) for _, value in values), f"{what}: {labels} {values[-3:]}"
+
+
+def test_panels_rules(prometheus, watched):
+    """Each rule is judged without an error, of metrics that are there, and does not fire in a cluster that is well."""
+    rules = [rule for group in prometheus.ask("rules")["groups"] for rule in group["rules"]]
+    for rule in rules:
+        assert rule["health"] == "ok" and rule.get("state") != "firing", json.dumps(rule)
+        for metric in prometheus.selectors(rule["query"]):
+            assert prometheus.ask("query", query=metric)["result"], f"{rule['name']}: nobody has {metric}"
+    assert rules
+    print(f"{len(rules)} rules")
