@@ -64,7 +64,9 @@ def made(version, kind, name, spec, **metadata):
 # Objects that no release of Eidolon made, of every kind that the operator may make.
 FOREIGN = {
     "service": made("v1", "Service", "of-bob", {"clusterIP": "None", "selector": {"app": "of-bob"}}),
-    "deployment": made("apps/v1", "Deployment", "of-bob", {"replicas": 0, "selector": SELECTOR, "template": POD_TEMPLATE}),
+    "deployment": made(
+        "apps/v1", "Deployment", "of-bob", {"replicas": 0, "selector": SELECTOR, "template": POD_TEMPLATE}
+    ),
     "job": made(
         "batch/v1",
         "Job",
@@ -76,6 +78,7 @@ FOREIGN = {
     ),
 }
 POD = made("v1", "Pod", "of-operator", POD_TEMPLATE["spec"])
+
 
 def as_operator(*words, namespace=BLUE, document=None):
     """(whether it was done, what was said) of a command in the operator's name."""
@@ -120,6 +123,7 @@ def attack_foreign_agent(tenants):
     tenants.eve.does("delete", "simjob", "decoy", "--timeout=120s")
     return found
 
+
 def forge(tenants, genuine, victim_uid):
     """A batch Job of red whose owner is blue's job by UID, and a pod that it owns; the pod's name."""
     labels = {**genuine["metadata"]["labels"], "eidolon.dev/simulation-job": "forged"}
@@ -136,16 +140,19 @@ def forge(tenants, genuine, victim_uid):
     tenants.eve.does("create", document=made("v1", "Pod", "forged-0", spec, **metadata))
     return "forged-0"
 
+
 # --- names that are taken -----------------------------------------------------------
 def attack_service_taken_over(tenants):
     """A job has the name of a Service that it must neither change nor take with it."""
     return taken_over(tenants, one_server("db"), "simjob", ["service/db"], serve(tenants, "db"))
+
 
 def attack_network_taken_over(tenants):
     """The network service of a cluster has the name of a Deployment and Service of bob."""
     cluster = {**yaml.safe_load((HERE / "jobs/cluster.yaml").read_text()), "metadata": {"name": "db"}}
     names = ["service/db-network", "deployment/db-network"]
     return taken_over(tenants, cluster, "simcluster", names, serve(tenants, "db-network"))
+
 
 def serve(tenants, name):
     """Bob's Service and Deployment of a name."""
@@ -198,6 +205,7 @@ def taken_over(tenants, document, kind, names, selector):
             found.append(f"{object_name} of another was made anew")
     return found
 
+
 # --- REST in the controller's name -----------------------------------------------
 def attack_rest_passes_policies(tenants):
     """Bob creates over REST a job that an admission policy refuses him by kubectl."""
@@ -206,6 +214,7 @@ def attack_rest_passes_policies(tenants):
         return list(rest_writes(tenants))
     finally:
         remove_policies()
+
 
 def rest_writes(tenants):
     """What is wrong about jobs of bob over REST, one without and one with the label that the policy asks for."""
@@ -224,6 +233,7 @@ def rest_writes(tenants):
     notes = get("simjob", "with-label", BLUE)["metadata"].get("annotations", {})
     if notes.get("eidolon.dev/created-by") != tenants.bob.username:
         yield f"nothing records who created a job over REST: annotations {notes}"
+
 
 def refuse_bob(tenants):
     """An admission policy about bob's jobs, which holds some seconds after it was made."""
@@ -279,6 +289,7 @@ def attack_pod_fields(tenants):
     tenants.sim.does("delete", "simjob/harmless", "simsweep/honest")
     return found
 
+
 def attack_pod_fields_of_sweeps(tenants):
     """A sweep, whose jobs the operator makes, sets fields of their pods."""
     found = []
@@ -287,6 +298,7 @@ def attack_pod_fields_of_sweeps(tenants):
     for number, (what, matrix) in enumerate(MATRICES.items()):
         found += judged(tenants, plain_sweep(f"points-{number}", matrix), f"a sweep whose matrix sets {what}")
     return found
+
 
 def judged(tenants, document, what):
     """A sentence when the API server takes what `sim` creates, or refuses it for another reason."""
@@ -297,6 +309,7 @@ def judged(tenants, document, what):
     if "create pods" not in said:
         return [f"{what} is refused for another reason: {said[:300]}"]
     return []
+
 
 def attack_pod_fields_over_rest(tenants):
     """Fields of pods are set over REST, where the operator writes."""
@@ -313,6 +326,7 @@ def attack_pod_fields_over_rest(tenants):
                 found.append(f"{kind} with {what} over REST: refused for another reason: {status} {text[:300]}")
     return found
 
+
 def check_rights_are_kept(tenants):
     """Who may create pods sets these fields as before, and a sweep of theirs has its jobs."""
     for number, fields in enumerate(POD_FIELDS.values()):
@@ -324,6 +338,7 @@ def check_rights_are_kept(tenants):
     jobs = wait("the operator makes the job of bob's sweep", 60, lambda: tenants.bob.reads("simjob", *label)["items"])
     assert jobs[0]["spec"]["podTemplate"] == AS_USER
     tenants.bob.does("delete", "simsweep", "of-bob", "--timeout=120s")
+
 
 # --- the operator's own account -----------------------------------------------------
 def attack_system_namespaces(tenants):
@@ -341,6 +356,7 @@ def attack_system_namespaces(tenants):
         good, _ = as_operator(*words, "--dry-run=server", namespace="kube-system")
         found += [f"the operator may {' '.join(words)} in kube-system"] if good else []
     return found
+
 
 def attack_operator_reach(tenants):
     """The operator's token deletes and changes what is not Eidolon's, and makes pods."""

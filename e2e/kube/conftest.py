@@ -30,8 +30,12 @@ SECOND = 2  # Number of the second node.
 # --- which tests, in which order -----------------------------------------------------
 def pytest_addoption(parser):
     group = parser.getgroup("kubernetes")
-    group.addoption("--form", choices=("short", "whole", "all"), help="in a cluster of its own; short: a sample by the commit")
-    group.addoption("--step", action="append", default=[], help="the tests of this step, in a kept cluster if there is one")
+    group.addoption(
+        "--form", choices=("short", "whole", "all"), help="in a cluster of its own; short: a sample by the commit"
+    )
+    group.addoption(
+        "--step", action="append", default=[], help="the tests of this step, in a kept cluster if there is one"
+    )
     group.addoption("--keep", action="store_true", help="leave the cluster running")
     group.addoption("--queued", type=int, default=40, help="jobs of the step queue, at least 32; 200 take some minutes")
     group.addoption("--jobs", type=int, default=200, help="of the steps torture and hostile")

@@ -29,23 +29,10 @@ NOBODY = "65532:65532"
 REGISTRY = "e2e.local"
 # What pip installs for `pip install torch numpy`, without the vendor's libraries that the shim stands for.
 VENDOR = "nvidia/nvshmem/lib/libnvshmem_host.so.3"
-TORCH = [
-    "torch",
-    "torchgen",
-    "functorch",
-    "numpy",
-    "numpy.libs",
-    "sympy",
-    "mpmath",
-    "networkx",
-    "jinja2",
-    "markupsafe",
-    "filelock",
-    "fsspec",
-    "setuptools",
-    "_distutils_hack",
-    "packaging",
-]
+TORCH = (
+    "torch torchgen functorch numpy numpy.libs sympy mpmath networkx jinja2 markupsafe"
+    " filelock fsspec setuptools _distutils_hack packaging"
+).split()
 
 
 PROGRAMS = {
@@ -82,12 +69,14 @@ def make(out, name, arguments):
     print(f"{name}: {out} ({out.stat().st_size / 1e6:.1f} MB)", flush=True)
 
 
+def words(**options):
+    """Options of mkimage.py; of one that has several values, each."""
+    pairs = [(name, values if isinstance(values, list) else [values]) for name, values in options.items()]
+    return [word for name, values in pairs for value in values for word in (f"--{name}", value)]
+
+
 def file_arguments(files):
-    return [
-        word
-        for target, source in sorted(files.items())
-        for word in ("--file", f"{pathlib.Path(source).resolve()}={target}")
-    ]
+    return words(file=[f"{pathlib.Path(source).resolve()}={target}" for target, source in sorted(files.items())])
 
 
 def files_of_services(build):
@@ -102,19 +91,9 @@ def files_of_services(build):
 
 
 def services(build, out, tag, registry=REGISTRY):
-    make(
-        out / "services.tar",
-        f"{registry}/services:{tag}",
-        [
-            *file_arguments(files_of_services(build)),
-            "--user",
-            NOBODY,
-            "--entrypoint",
-            '["/eidolon/bin/eidolon-operator"]',
-            "--env",
-            "LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu",
-        ],
-    )
+    start = words(entrypoint='["/eidolon/bin/eidolon-operator"]', env="LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu")
+    files = file_arguments(files_of_services(build))
+    make(out / "services.tar", f"{registry}/services:{tag}", [*files, *words(user=NOBODY), *start])
 
 
 def files_of_injection(build):
@@ -131,7 +110,7 @@ def files_of_injection(build):
 
 
 def injection(build, out, tag, registry=REGISTRY):
-    arguments = [*file_arguments(files_of_injection(build)), "--user", NOBODY]
+    arguments = [*file_arguments(files_of_injection(build)), *words(user=NOBODY)]
     make(out / "injection.tar", f"{registry}/injection:{tag}", arguments)
 
 
@@ -158,24 +137,11 @@ def torch(base, out):
         trees = [f"{packages / name}=/opt/python/{name}" for name in TORCH if (packages / name).is_dir()]
         trees += [f"{path}=/opt/python/{path.name}" for path in sorted(packages.glob("torch-*.dist-info"))]
         trees += [f"{path}=/opt/python/{path.name}" for path in sorted(packages.glob("numpy-*.dist-info"))]
-        arguments = [
-            "--layer",
-            str(base),
-            *[word for tree in trees for word in ("--tree", tree)],
-            "--file",
-            f"{packages / 'typing_extensions.py'}=/opt/python/typing_extensions.py",
-            "--file",
-            f"{packages / VENDOR}=/opt/python/{VENDOR}",
-            "--file",
-            f"{run}=/usr/local/bin/torchrun",
-            "--env",
-            "PYTHONPATH=/opt/python",
-            "--user",
-            "1000:1000",
-            "--workdir",
-            "/tmp",
-            "--plain",
-        ]
+        files = {"/opt/python/typing_extensions.py": packages / "typing_extensions.py", "/usr/local/bin/torchrun": run}
+        files[f"/opt/python/{VENDOR}"] = packages / VENDOR
+        files = [f"{source}={target}" for target, source in files.items()]
+        start = words(env="PYTHONPATH=/opt/python", user="1000:1000", workdir="/tmp")
+        arguments = [*words(layer=str(base), tree=trees, file=files), *start, "--plain"]
         make(target, name, arguments)
         run.unlink()
     print(f"{name}: {target}")
@@ -201,38 +167,17 @@ def foreign(base, out):
     """From the root file systems beside `base`, which cluster/build.sh unpacked."""
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
-        make(out / "older.tar", "e2e.local/older:test", ["--layer", str(base.parent / "older.tar"), "--user", NOBODY])
-        without_shells(base.parent / "newer.tar", work / "newer.tar")
-        make(out / "newer.tar", "e2e.local/newer:test", ["--layer", str(work / "newer.tar"), "--user", NOBODY])
+        older, newer = base.parent / "older.tar", work / "newer.tar"
+        make(out / "older.tar", "e2e.local/older:test", words(layer=str(older), user=NOBODY))
+        without_shells(base.parent / "newer.tar", newer)
+        make(out / "newer.tar", "e2e.local/newer:test", words(layer=str(newer), user=NOBODY))
         with tarfile.open(base.parent / "musl.tar") as system:
             (work / "libc.so").write_bytes(system.extractfile("./lib/x86_64-linux-musl/libc.so").read())
-        subprocess.run(
-            [
-                "gcc",
-                "-nostdlib",
-                "-nostartfiles",
-                "-no-pie",
-                "-fno-stack-protector",
-                "-x",
-                "c",
-                "-",
-                "-x",
-                "none",
-                f"-L{work}",
-                "-lc",
-                "-Wl,--dynamic-linker=/lib/ld-musl-x86_64.so.1",
-                "-o",
-                str(work / "program"),
-            ],
-            check=True,
-            input=MUSL_PROGRAM,
-            text=True,
-        )
-        make(
-            out / "musl.tar",
-            "e2e.local/musl:test",
-            ["--layer", str(base.parent / "musl.tar"), "--user", NOBODY, "--file", f"{work / 'program'}=/program"],
-        )
+        link = f"-L{work} -lc -Wl,--dynamic-linker=/lib/ld-musl-x86_64.so.1 -o {work}/program"
+        gcc = f"gcc -nostdlib -nostartfiles -no-pie -fno-stack-protector -x c - -x none {link}".split()
+        subprocess.run(gcc, check=True, input=MUSL_PROGRAM, text=True)
+        musl = words(layer=str(base.parent / "musl.tar"), user=NOBODY, file=f"{work / 'program'}=/program")
+        make(out / "musl.tar", "e2e.local/musl:test", musl)
 
 
 def cpu_torch(base, out):
@@ -244,19 +189,13 @@ def cpu_torch(base, out):
         )
     # Its alternatives of linear algebra are links that only its set-up would make.
     libraries = "/usr/lib/x86_64-linux-gnu"
-    make(
-        out / "cpu-torch.tar",
-        "e2e.local/cpu-torch:test",
-        [
-            "--layer",
-            str(system),
-            "--user",
-            NOBODY,
-            "--plain",
-            "--env",
-            f"LD_LIBRARY_PATH={libraries}/blas:{libraries}/lapack",
-        ],
-    )
+    path = f"LD_LIBRARY_PATH={libraries}/blas:{libraries}/lapack"
+    arguments = [*words(layer=str(system), user=NOBODY, env=path), "--plain"]
+    make(out / "cpu-torch.tar", "e2e.local/cpu-torch:test", arguments)
+
+
+OURS = {"services": services, "injection": injection}
+OF_USERS = {"torch": torch, "foreign": foreign, "cpu-torch": cpu_torch}
 
 
 def main():
@@ -267,26 +206,20 @@ def main():
     parser.add_argument("--base", type=pathlib.Path, help="root file system with python3, for torch")
     parser.add_argument("images", nargs="*", default=["services", "injection"])
     a = parser.parse_args()
-    known = {"services", "injection", "torch", "foreign", "cpu-torch"}
+    known = {*OURS, *OF_USERS}
     if unknown := sorted(set(a.images) - known):
         parser.error(f"no image is called {', '.join(unknown)}; there are {', '.join(sorted(known))}")
-    standing = sorted(set(a.images) & {"torch", "foreign", "cpu-torch"})
+    standing = sorted(set(a.images) & set(OF_USERS))
     if standing and (a.base is None or not a.base.exists()):
         sys.exit(
             f"images: {', '.join(standing)} stand on --base, a root file system that e2e/kube/cluster/build.sh makes"
         )
     a.out.mkdir(parents=True, exist_ok=True)
     provide(a.build, a.images)
-    if "services" in a.images:
-        services(a.build, a.out, a.tag)
-    if "injection" in a.images:
-        injection(a.build, a.out, a.tag)
-    if "foreign" in a.images:
-        foreign(a.base, a.out)
-    if "torch" in a.images:
-        torch(a.base, a.out)
-    if "cpu-torch" in a.images:
-        cpu_torch(a.base, a.out)
+    for image in set(a.images) & set(OURS):
+        OURS[image](a.build, a.out, a.tag)
+    for image in set(a.images) & set(OF_USERS):
+        OF_USERS[image](a.base, a.out)
 
 
 if __name__ == "__main__":
