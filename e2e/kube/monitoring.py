@@ -20,34 +20,27 @@ IMAGE = "e2e.local/prometheus:3"
 KINDS = {"PodMonitor": "podmonitors", "PrometheusRule": "prometheusrules"}
 # Of a scrape; with the same meaning in Prometheus.
 LIMITS = ("sampleLimit", "labelLimit", "labelNameLengthLimit", "labelValueLengthLimit", "bodySizeLimit")
+META = "__meta_kubernetes_"
 INTERVAL_SECONDS = 2  # Of the chart's PodMonitors here; 15 by default.
 
 
 def definition(kind):
     """The operator's kind, its schema left open."""
     plural = KINDS[kind]
+    open_spec = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": open_spec}}}
+    spec = {
+        "group": GROUP,
+        "scope": "Namespaced",
+        "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
+        "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+    }
+    metadata = {"name": f"{plural}.{GROUP}"}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{GROUP}"},
-        "spec": {
-            "group": GROUP,
-            "scope": "Namespaced",
-            "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
-            "versions": [
-                {
-                    "name": "v1",
-                    "served": True,
-                    "storage": True,
-                    "schema": {
-                        "openAPIV3Schema": {
-                            "type": "object",
-                            "properties": {"spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-                        }
-                    },
-                }
-            ],
-        },
+        "metadata": metadata,
+        "spec": spec,
     }
 
 
@@ -60,6 +53,14 @@ def only(fields, known, what):
     assert set(fields) <= set(known), f"{what}: the test knows nothing of {set(fields) - set(known)}"
 
 
+def keep(regex, *sources):
+    return {"source_labels": [f"{META}{source}" for source in sources], "regex": regex, "action": "keep"}
+
+
+def copied(source, target, **more):
+    return {"source_labels": [f"{META}{source}"], "target_label": target, **more}
+
+
 def selection(selector, name):
     """Rules that keep the pods of a label selector."""
     only(selector, ("matchLabels", "matchExpressions"), name)
@@ -68,14 +69,7 @@ def selection(selector, name):
         assert expression["operator"] == "In", f"{name}: {expression}"
         wanted.append((expression["key"], expression["values"]))
     return [
-        {
-            "source_labels": [
-                f"__meta_kubernetes_pod_label_{label(key)}",
-                f"__meta_kubernetes_pod_labelpresent_{label(key)}",
-            ],
-            "regex": f"({'|'.join(map(re.escape, values))});true",
-            "action": "keep",
-        }
+        keep(f"({'|'.join(map(re.escape, values))});true", f"pod_label_{label(key)}", f"pod_labelpresent_{label(key)}")
         for key, values in wanted
     ]
 
@@ -95,28 +89,16 @@ def scrape_configuration(monitor):
     jobs = []
     for number, endpoint in enumerate(spec["podMetricsEndpoints"]):
         only(endpoint, ("port", "interval", "honorLabels", "metricRelabelings"), name)
-        rules = [{"source_labels": ["__meta_kubernetes_pod_phase"], "regex": "(Failed|Succeeded)", "action": "drop"}]
+        rules = [{**keep("(Failed|Succeeded)", "pod_phase"), "action": "drop"}]
         rules += selection(spec["selector"], name)
-        rules.append(
-            {
-                "source_labels": ["__meta_kubernetes_pod_container_port_name"],
-                "regex": endpoint["port"],
-                "action": "keep",
-            }
-        )
+        rules.append(keep(endpoint["port"], "pod_container_port_name"))
         rules += [
-            {"source_labels": [f"__meta_kubernetes_{source}"], "target_label": target}
-            for source, target in (("namespace", "namespace"), ("pod_container_name", "container"), ("pod_name", "pod"))
+            copied("namespace", "namespace"),
+            copied("pod_container_name", "container"),
+            copied("pod_name", "pod"),
         ]
-        rules += [
-            {
-                "source_labels": [f"__meta_kubernetes_pod_label_{label(key)}"],
-                "target_label": label(key),
-                "regex": "(.+)",
-                "replacement": "$1",
-            }
-            for key in spec.get("podTargetLabels", [])
-        ]
+        for key in spec.get("podTargetLabels", []):
+            rules.append(copied(f"pod_label_{label(key)}", label(key), regex="(.+)", replacement="$1"))
         rules += [
             {"target_label": "job", "replacement": name},
             {"target_label": "endpoint", "replacement": endpoint["port"]},
@@ -148,17 +130,8 @@ def make_image(cache, out):
     """Prometheus and nothing else."""
     program, archive = cache / "bin/prometheus", out / "prometheus.tar"
     if not archive.exists() or archive.stat().st_mtime < program.stat().st_mtime:
-        call(
-            "python3",
-            CLUSTER / "images/mkimage.py",
-            archive,
-            IMAGE,
-            "--file",
-            f"{program}=/prometheus",
-            "--user",
-            "65534:65534",
-            "--plain",
-        )
+        files = ("--file", f"{program}=/prometheus", "--user", "65534:65534", "--plain")
+        call("python3", CLUSTER / "images/mkimage.py", archive, IMAGE, *files)
     return archive
 
 
@@ -182,25 +155,16 @@ class Prometheus:
         jobs = [job for monitor in installed("PodMonitor") for job in scrape_configuration(monitor)]
         groups = [group for rule in installed("PrometheusRule") for group in rule["spec"]["groups"]]
         assert len(jobs) == 2 and groups, f"{len(jobs)} jobs, {len(groups)} groups of rules"
-        files = {
-            "prometheus.yml": yaml.safe_dump(
-                {
-                    "global": {"evaluation_interval": "2s"},
-                    "rule_files": ["/etc/prometheus/rules.yml"],
-                    "scrape_configs": jobs,
-                }
-            ),
-            "rules.yml": yaml.safe_dump({"groups": groups}),
+        configuration = {
+            "global": {"evaluation_interval": "2s"},
+            "rule_files": ["/etc/prometheus/rules.yml"],
+            "scrape_configs": jobs,
         }
-        text = (HERE / "jobs/prometheus.yaml").read_text()
+        files = {"prometheus.yml": yaml.safe_dump(configuration), "rules.yml": yaml.safe_dump({"groups": groups})}
+        metadata = {"name": "prometheus", "namespace": NAMESPACE}
         documents = [
-            *yaml.safe_load_all(text),
-            {
-                "apiVersion": "v1",
-                "kind": "ConfigMap",
-                "metadata": {"name": "prometheus", "namespace": NAMESPACE},
-                "data": files,
-            },
+            *yaml.safe_load_all((HERE / "jobs/prometheus.yaml").read_text()),
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": files},
         ]
         kubectl("apply", "-f", "-", text_in=yaml.safe_dump_all(documents))
         kubectl("-n", NAMESPACE, "wait", "--for=condition=Ready", "pod/prometheus", "--timeout=90s", timeout=120)

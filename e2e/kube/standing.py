@@ -61,6 +61,8 @@ class Cluster:
 
     def start(self):
         """Programs, images of services, shim with agent and a user's torch, and a cluster that has them."""
+        with self.aloud():
+            print(flush=True)
         self.build_programs("core")
         self.aloud_for("images", lambda: self.make_image("services", "injection", "torch"))
         self.aloud_for("start", lambda: call(CLUSTER / "up.sh", timeout=600))
