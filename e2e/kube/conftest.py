@@ -5,6 +5,7 @@ found.
 """
 
 import contextlib
+import itertools
 import json
 import pathlib
 import sys
@@ -158,7 +159,10 @@ def undisturbed(cluster):
 def embedded(server):
     """Runs a job in embedded mode, to its completion."""
 
+    numbers = itertools.count()
+
     def run(job):
+        job["metadata"]["name"] = f"embedded-{next(numbers)}"
         ended = server.run(json.dumps(job), seconds=PATIENCE_SECONDS)
         assert ended["status"]["phase"] == "Complete", json.dumps(ended["status"]["conditions"], indent=1)
         return ended

@@ -23,38 +23,18 @@ GROUP = "eidolon.dev"
 NAME_MAX = 52  # Jobs, services and the host names of pods are derived from it.
 SWEEP_NAME_MAX = 40  # The names of its jobs are longer.
 
-RESERVED = [
-    "MASTER_ADDR",
-    "MASTER_PORT",
-    "WORLD_SIZE",
-    "RANK",
-    "LOCAL_RANK",
-    "LOCAL_WORLD_SIZE",
-    "NODE_RANK",
-    "GROUP_RANK",
-    "NNODES",
-    "LD_PRELOAD",
-    "NPROC_PER_NODE",
-    "TRITON_LIBCUDA_PATH",
-]
+RESERVED = (
+    "MASTER_ADDR MASTER_PORT WORLD_SIZE RANK LOCAL_RANK LOCAL_WORLD_SIZE NODE_RANK GROUP_RANK"
+    " NNODES LD_PRELOAD NPROC_PER_NODE TRITON_LIBCUDA_PATH"
+).split()
 # Fields of a job that may change after its creation, and those that may until it runs: a queue such as Kueue gives
 # suspended jobs the nodes that it has found for them.
 MUTABLE = {"suspend", "ttlSecondsAfterFinished"}
 MUTABLE_WHILE_SUSPENDED = {"podTemplate"}
 KEEP = (
-    "type",
-    "description",
-    "enum",
-    "minimum",
-    "maximum",
-    "minLength",
-    "maxLength",
-    "pattern",
-    "minItems",
-    "maxItems",
-    "format",
-    "x-kubernetes-preserve-unknown-fields",
-)
+    "type description enum minimum maximum minLength maxLength pattern minItems maxItems"
+    " format x-kubernetes-preserve-unknown-fields"
+).split()
 CAPS = {
     "command": 512,
     "env": 512,
@@ -205,7 +185,8 @@ def job_spec(document):
     return spec
 
 
-def definition(document, kind, plural, singular, short, spec, status, columns, root_rules, selectable=()):
+def definition(document, kind, short, spec, status, columns, name_max, selectable=()):
+    plural = f"{kind.lower()}s"
     schema = {
         "type": "object",
         "description": document["components"]["schemas"][kind]["description"],
@@ -217,35 +198,30 @@ def definition(document, kind, plural, singular, short, spec, status, columns, r
             "spec": spec,
             "status": status,
         },
-        "x-kubernetes-validations": root_rules,
+        "x-kubernetes-validations": name_rules(name_max),
+    }
+    version = {
+        "name": "v1alpha1",
+        "served": True,
+        "storage": True,
+        "subresources": {"status": {}},
+        "additionalPrinterColumns": columns,
+        **({"selectableFields": [{"jsonPath": path} for path in selectable]} if selectable else {}),
+        "schema": {"openAPIV3Schema": schema},
+    }
+    names = {
+        "kind": kind,
+        "listKind": kind + "List",
+        "plural": plural,
+        "singular": kind.lower(),
+        "shortNames": [short],
+        "categories": ["eidolon"],
     }
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": f"{plural}.{GROUP}"},
-        "spec": {
-            "group": GROUP,
-            "scope": "Namespaced",
-            "names": {
-                "kind": kind,
-                "listKind": kind + "List",
-                "plural": plural,
-                "singular": singular,
-                "shortNames": [short],
-                "categories": ["eidolon"],
-            },
-            "versions": [
-                {
-                    "name": "v1alpha1",
-                    "served": True,
-                    "storage": True,
-                    "subresources": {"status": {}},
-                    "additionalPrinterColumns": columns,
-                    **({"selectableFields": [{"jsonPath": path} for path in selectable]} if selectable else {}),
-                    "schema": {"openAPIV3Schema": schema},
-                }
-            ],
-        },
+        "spec": {"group": GROUP, "scope": "Namespaced", "names": names, "versions": [version]},
     }
 
 
@@ -281,18 +257,8 @@ def job_definition(document):
         column("Servers", "integer", ".status.servers", "Emulated servers.", 1),
         column("Age", "date", ".metadata.creationTimestamp", "Since its creation."),
     ]
-    return definition(
-        document,
-        "SimulationJob",
-        "simulationjobs",
-        "simulationjob",
-        "simjob",
-        job_spec(document),
-        status,
-        columns,
-        name_rules(NAME_MAX),
-        (".status.phase", ".spec.clusterRef.name", ".spec.suspend"),
-    )
+    selectable = (".status.phase", ".spec.clusterRef.name", ".spec.suspend")
+    return definition(document, "SimulationJob", "simjob", job_spec(document), status, columns, NAME_MAX, selectable)
 
 
 def sweep_definition(document):
@@ -321,18 +287,8 @@ def sweep_definition(document):
         column("Best", "string", ".status.best.name", "The point with the highest throughput so far.", 1),
         column("Age", "date", ".metadata.creationTimestamp", "Since its creation."),
     ]
-    return definition(
-        document,
-        "SimulationSweep",
-        "simulationsweeps",
-        "simulationsweep",
-        "simsweep",
-        spec,
-        status,
-        columns,
-        name_rules(SWEEP_NAME_MAX),
-        (".status.phase", ".spec.suspend"),
-    )
+    selectable = (".status.phase", ".spec.suspend")
+    return definition(document, "SimulationSweep", "simsweep", spec, status, columns, SWEEP_NAME_MAX, selectable)
 
 
 def cluster_definition(document):
@@ -367,17 +323,7 @@ def cluster_definition(document):
         column("Ready", "string", '.status.conditions[?(@.type=="Ready")].status', "Its network service runs."),
         column("Age", "date", ".metadata.creationTimestamp", "Since its creation."),
     ]
-    return definition(
-        document,
-        "SimulatedCluster",
-        "simulatedclusters",
-        "simulatedcluster",
-        "simcluster",
-        spec,
-        status,
-        columns,
-        name_rules(NAME_MAX),
-    )
+    return definition(document, "SimulatedCluster", "simcluster", spec, status, columns, NAME_MAX)
 
 
 class Plain(yaml.SafeDumper):
