@@ -52,9 +52,16 @@ def document(name, **changes):
     return made
 
 
-def embedded_document(**changes):
-    """The same for `eidolon up`."""
-    job = document("first", **changes)
+# The job `first`, which several tests look at. Its environment has a word that its recording must not have.
+FIRST = {
+    "outputs": {"timeline": {"iterations": 1}, "recording": True},
+    "env": [{"name": "SECRET", "value": "kept-to-itself"}],
+}
+
+
+def embedded_first():
+    """The same job for `eidolon up`."""
+    job = document("first", **FIRST)
     del job["spec"]["clusterRef"], job["spec"]["image"]
     job["spec"]["cluster"] = yaml.safe_load((HERE / "jobs/cluster.yaml").read_text())["spec"]
     job["spec"]["code"] = {"directory": str(HERE / "jobs")}
@@ -117,9 +124,11 @@ def complete(job, attempts=None, namespace=TEAM):
 def submit():
     """Runs the job `first` anew; it stays. Its status."""
     team("delete", "simjob", "first", "--ignore-not-found", "--timeout=60s")
-    apply(document("first"))
+    apply(document("first", **FIRST))
     give_cluster()
-    return complete("first")
+    status = complete("first")
+    assert "timeline" in status and "recording" in status
+    return status
 
 
 def failed(job, seconds=PATIENCE_SECONDS):

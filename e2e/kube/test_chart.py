@@ -126,6 +126,7 @@ SPACE = "readme"
 IMAGE = "registry.example/team/train:1"
 
 
+@pytest.mark.starts(6)
 def test_readme(cluster, tmp_path):
     """The cluster and the job of helm/README.md, with the image alone replaced, and its watch until the end."""
     text = commands()

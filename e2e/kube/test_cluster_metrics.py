@@ -31,6 +31,7 @@ def watched(prometheus):
     team("delete", "simjob/watched", "simsweep/watched-widths", "--ignore-not-found", "--timeout=60s")
 
 
+@pytest.mark.starts(6)
 def test_panels_targets(watched):
     """A real Prometheus scrapes what the chart's monitors name while a job runs."""
     _, targets = watched

@@ -4,6 +4,8 @@ import json
 import re
 import time
 
+import pytest
+
 from cluster_commands import (
     HERE,
     SETTLE_SECONDS,
@@ -18,7 +20,7 @@ from cluster_commands import (
     tries,
     wait,
 )
-from simulation_jobs import embedded_document, iterations, submit
+from simulation_jobs import iterations, submit
 
 
 def rows(name):
@@ -41,6 +43,7 @@ def test_refusals():
             time.sleep(1)
 
 
+@pytest.mark.starts(6)
 def test_submit():
     """kubectl apply of a cluster and a job of 2 servers x 2 ranks completes."""
     submit()
@@ -56,9 +59,12 @@ def test_changes(first):
         assert row.get("message", "") in said, f"{row}: {said}"
 
 
-def test_equals_embedded(first, embedded):
-    """The prediction is that of embedded mode, to the picosecond."""
-    assert iterations(embedded(embedded_document())["status"]) == iterations(first)
+@pytest.mark.starts(6)
+def test_equals_embedded(first, first_embedded):
+    """The prediction and its critical path are those of embedded mode, to the picosecond."""
+    alone = first_embedded["status"]
+    assert iterations(alone) == iterations(first) and iterations(first)
+    assert alone["prediction"]["criticalPath"] == first["prediction"]["criticalPath"]
     print(f"iterations {iterations(first)} ps in both modes")
 
 
