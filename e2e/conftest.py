@@ -10,6 +10,7 @@ import pytest
 
 E2E = pathlib.Path(__file__).resolve().parent
 ROOT = E2E.parent
+pytest_plugins = ["sampling"]
 pytest.register_assert_rewrite("jobs")
 
 import jobs
