@@ -26,10 +26,11 @@ KNOWN = {"part", "as", "file", "reads", "same", "minutes", "why", "step"}
 @functools.cache
 def parts():
     """Words of each part of e2e/test, and of what continuous integration runs, as "all"."""
-    sys.path.insert(0, str(ROOT / "e2e/harness"))
-    found = runpy.run_path(str(ROOT / "e2e/harness/run_tests.py"))["parts"]("PYTHON")
+    sys.path.insert(0, str(ROOT / "e2e"))
+    from runner.parts import all_parts
+
     whole = (ROOT / ".ci/run").read_text().splitlines()[-1].removeprefix("exec ./")
-    return {"all": whole, **{part.name: " ".join(map(str, part.command)) for part in found}}
+    return {"all": whole, **{part.name: " ".join(map(str, part.command)) for part in all_parts()}}
 
 
 @functools.cache

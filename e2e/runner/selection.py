@@ -1,0 +1,94 @@
+"""Which parts run, and how much of each: all of what a change can affect, and a sample of the others."""
+
+import dataclasses
+
+from runner.affects import affected_by, is_document
+from runner.parts import sample, whole
+
+
+@dataclasses.dataclass
+class Affected:
+    """By part: the first path that affects all of it, and the words of `part:word` rows with the path."""
+
+    everything: str = ""
+    parts: dict = dataclasses.field(default_factory=dict)
+    words: dict = dataclasses.field(default_factory=dict)
+
+
+def affected(paths):
+    found = Affected()
+    for path in sorted(paths):
+        parts = affected_by(path)
+        if parts is None or "everything" in parts:
+            found.everything = found.everything or path
+            continue
+        for name in parts:
+            name, _, word = name.partition(":")
+            if word:
+                found.words.setdefault(name, {})[word] = path
+            else:
+                found.parts.setdefault(name, path)
+    return found
+
+
+def choice_of(part, change, reason):
+    """What of a part runs, or None."""
+    if change.everything:
+        return whole(part, "everything counts as changed")
+    if reason.everything:
+        return whole(part, f"{reason.everything} affects everything")
+    path = reason.parts.get(part.name)
+    if path and part.programs:
+        return dataclasses.replace(sample(part, {0, 1}), why=f"what {path} reaches, and a sample")
+    if path:
+        return whole(part, path)
+    if part.name == "test-release" and "scripts" in reason.parts:
+        return sample(part, change.groups or {0})
+    if change.only_documents:
+        return None
+    if part.always:
+        return whole(part, "")
+    return sample(part, change.groups, reason.words.get(part.words_from or part.name, {}))
+
+
+def select(parts, change, again, every=False, quick=False):
+    """{part: what of it runs}, in the parts' order, with the parts that these stand on. `again`: the change for parts that
+    build again."""
+    by_change = {True: affected(again.paths), False: affected(change.paths)}
+    chosen = {}
+    for part in parts:
+        if part.again and quick:
+            continue
+        which = again if part.again else change
+        choice = whole(part, "") if every else choice_of(part, which, by_change[part.again])
+        if choice:
+            chosen[part.name] = choice
+    by_name = {part.name: part for part in parts}
+    waiting = list(chosen)
+    while waiting:
+        for name in by_name[waiting.pop()].needs:
+            if name not in chosen:
+                chosen[name] = whole(by_name[name], "others stand on it")
+                waiting.append(name)
+    return {part.name: chosen[part.name] for part in parts if part.name in chosen}
+
+
+def for_programs(change, every, part):
+    """What programs.py has to know of the change, for a part that runs unit tests."""
+    reasons = {path: affected_by(path) for path in change.paths}
+    everything = every or change.everything or bool(affected(change.paths).everything)
+    read = sorted(path for path, parts in reasons.items() if parts and part in parts)
+    scripts = sorted(path for path, parts in reasons.items() if parts and "scripts" in parts)
+    return {"everything": everything, "paths": read, "scripts": scripts, "groups": sorted(change.groups)}
+
+
+def write_base(change, again):
+    """Of the first lines of a run."""
+    lines = [change.sentence]
+    unknown = sorted(path for path in {*change.paths, *again.paths} if affected_by(path) is None)
+    if unknown:
+        lines.append(f"no row of e2e/runner/affects.py covers {', '.join(unknown[:5])}: everything counts as changed")
+    documents = sorted(filter(is_document, change.paths))
+    if documents and len(documents) < len(change.paths):
+        lines.append(f"{len(documents)} of them documents")
+    return lines

@@ -1,0 +1,88 @@
+"""The table of what a change affects."""
+
+import subprocess
+
+import pytest
+
+from runner.affects import DOCUMENTS, ROWS, affected_by, is_document, patterns
+from runner.parts import ROOT, all_parts
+
+PARTS = {part.name: part for part in all_parts()}
+
+
+def tracked():
+    done = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], check=True, capture_output=True, text=True)
+    return [path for path in done.stdout.split("\0") if path]
+
+
+def named():
+    """(part, word or "") of every row."""
+    for _, parts in patterns():
+        for part in parts:
+            name, _, words = part.partition(":")
+            for word in words.split(","):
+                yield name, word
+
+
+def test_every_tracked_file_is_covered_by_a_row():
+    uncovered = [path for path in tracked() if affected_by(path) is None]
+
+    assert not uncovered, "say in ROWS of e2e/runner/affects.py what these affect; until then they affect everything"
+
+
+def test_every_row_is_the_first_for_some_file():
+    globs = [row[0] for row in ROWS]
+    first = {next(at for at, (pattern, _) in enumerate(patterns()) if pattern.fullmatch(path)) for path in tracked()}
+
+    assert [globs[at] for at in range(len(globs)) if at not in first] == []
+
+
+def test_rows_name_parts_that_there_are():
+    assert {name for name, _ in named()} - set(PARTS) == {"everything", "scripts"}
+
+
+def test_words_of_rows_name_tests_that_there_are():
+    words = {(name, word) for name, word in named() if word not in ("", "@")}
+
+    assert [(name, word) for name, word in words if not PARTS[name].tests_named([word])] == []
+
+
+def test_every_part_is_in_a_row_or_always_runs():
+    rows = {name for name, _ in named()}
+
+    assert [name for name, part in PARTS.items() if name not in rows and not part.always] == []
+
+
+def test_a_path_without_a_row_is_not_known():
+    assert affected_by("novel/folder/file.cc") is None
+    assert not is_document("novel/folder/file.cc")
+
+
+@pytest.mark.parametrize("path", ["README.md", "docs/tutorial/first.md", "services/README.md", "CHANGELOG.md"])
+def test_documents_affect_only_what_reads_documents(path):
+    assert set(affected_by(path)) == set(DOCUMENTS.split())
+    assert is_document(path)
+
+
+@pytest.mark.parametrize(
+    "path, some, none",
+    [
+        ("services/controller/page/app.js", ["page", "test-release", "test-tsan"], ["kube", "behaviour", "folding"]),
+        ("services/agent/ring/reader.cc", ["behaviour", "scenarios", "build-asan"], ["page"]),
+        ("services/agent/ring/reader_test.cc", ["test-release", "test-asan"], ["behaviour", "scenarios"]),
+        ("services/cubin/reader_corpus/a", ["fuzz", "build-asan"], ["behaviour"]),
+        ("proto/eidolon/timing/v1/timing.proto", ["test-release", "behaviour", "kube", "page"], []),
+        ("helm/eidolon/values.yaml", ["kube", "dashboards", "scripts"], ["test-release", "build-asan"]),
+        ("dashboards/check.py", ["kube", "dashboards"], ["behaviour"]),
+        ("docs/report_fields.md", ["docs", "test-release"], ["test-asan"]),
+        ("e2e/behaviours/test_disk.py", ["behaviour:disk"], ["behaviour"]),
+        ("services/controller/sweep/points.cc", ["behaviour:sweep", "page"], ["behaviour"]),
+        ("e2e/requirements.txt", ["everything"], []),
+        ("pyproject.toml", [], ["everything", "test-release"]),
+    ],
+)
+def test_what_a_path_affects(path, some, none):
+    parts = affected_by(path)
+
+    assert set(some) <= set(parts)
+    assert not set(none) & set(parts)

@@ -1,0 +1,152 @@
+"""What a changed file reaches in a build folder."""
+
+import pytest
+
+from runner import programs
+from runner.graph import CTestCase, Graph, edges_of
+from sampling import group_of
+
+ROOT = "/tree"
+BUILD = "/tree/build/release"
+NINJA = """
+rule CXX
+  command = c++ $in
+
+build services/base/base.o: CXX /tree/services/base/base.cc || phony_order
+build services/base/libbase.a: AR services/base/base.o
+build services/flow/flow.o: CXX together/flow.cc | headers.gch $
+    /tree/services/flow/table$ one.txt || services/base/libbase.a
+build together/flow.cc: CUSTOM_COMMAND
+build services/flow/libflow.a: AR services/flow/flow.o
+build services/flow/flow_test.o: CXX /tree/services/flow/flow_test.cc
+build tests/flow_tests: LINK services/flow/flow_test.o | services/flow/libflow.a services/base/libbase.a || bin/agent
+build tests/base_tests | extra: LINK services/base/base.o
+build bin/agent: LINK services/agent/main.o
+build services/agent/main.o: CXX /tree/services/agent/main.cc
+build all: phony tests/flow_tests tests/base_tests bin/agent
+"""
+HEADERS = """services/flow/flow.o: #deps 2, deps mtime 1 (VALID)
+    ../../services/flow/flow.h
+    ../../services/flow/flow.cc
+
+services/flow/flow_test.o: #deps 1, deps mtime 1 (VALID)
+    ../../services/flow/flow.h
+
+services/agent/main.o: #deps 1, deps mtime 1 (VALID)
+    /tree/services/agent/agent.h
+"""
+
+
+@pytest.fixture
+def graph():
+    return Graph(BUILD, edges_of(NINJA), HEADERS, ROOT)
+
+
+def programs_of(graph, *paths):
+    return sorted(one for one in graph.reached(paths) if one.startswith("tests/"))
+
+
+@pytest.mark.parametrize(
+    "path, reached",
+    [
+        ("services/base/base.cc", ["tests/base_tests", "tests/flow_tests"]),
+        ("services/flow/flow.h", ["tests/flow_tests"]),
+        ("services/flow/flow.cc", ["tests/flow_tests"]),
+        ("services/flow/table one.txt", ["tests/flow_tests"]),
+        # Tests may start programs that are merely built before them.
+        ("services/agent/agent.h", ["tests/flow_tests"]),
+        # Data, lists of sources and files that are gone: all of their folder.
+        ("services/base/CMakeLists.txt", ["tests/base_tests", "tests/flow_tests"]),
+        ("services/flow/testdata/deep/a.bin", ["tests/flow_tests"]),
+        ("services/agent/gone.cc", ["tests/flow_tests"]),
+    ],
+)
+def test_a_file_reaches_the_programs_that_are_made_of_it(graph, path, reached):
+    assert programs_of(graph, path) == reached
+
+
+def test_several_files_reach_what_each_does(graph):
+    assert graph.reached(["services/flow/flow.h", "services/base/base.cc"]) >= {"tests/base_tests", "tests/flow_tests"}
+    assert graph.reached([]) == set()
+
+
+@pytest.mark.parametrize("path", ["docs/report_fields.md", "cmake/Library.cmake", "services/novel/a.cc"])
+def test_a_file_of_no_folder_that_is_built_is_not_known(graph, path):
+    assert graph.reached(["services/flow/flow.h", path]) is None
+
+
+def entry(name, *command, labels=("unit",), environment=()):
+    properties = [{"name": "LABELS", "value": list(labels)}, {"name": "ENVIRONMENT", "value": list(environment)}]
+    return {"name": name, "command": list(command), "properties": properties}
+
+
+def is_reached(graph, path, *command, environment=()):
+    return CTestCase(1, entry("a", *command, environment=environment), BUILD).is_reached(
+        [path], graph.reached([path]) or ()
+    )
+
+
+def test_a_test_is_affected_by_what_its_command_names(graph):
+    own = (f"{BUILD}/tests/base_tests", "--gtest_filter=A.B")
+
+    assert is_reached(graph, "services/base/base.cc", *own)
+    assert not is_reached(graph, "services/flow/flow.h", *own)
+    assert is_reached(graph, "services/agent/agent.h", "python3", "check.py", f"--eidolon={BUILD}/bin/agent")
+    assert is_reached(graph, "services/agent/agent.h", "python3", "check.py", f"{BUILD}/bin")
+    assert is_reached(graph, "services/agent/agent.h", "python3", "check.py", BUILD)
+    assert is_reached(graph, "services/agent/agent.h", "a", environment=[f"LD_PRELOAD={BUILD}/bin/agent:x"])
+    assert not is_reached(graph, "services/base/base.cc", "python3", "check.py", f"{BUILD}/bin/agent")
+
+
+def test_a_script_without_a_program_is_affected_by_what_is_not_compiled(graph):
+    assert is_reached(graph, "helm/values.yaml", "python3", "e2e/kube/crds.py")
+    assert not is_reached(graph, "services/flow/flow.h", "python3", "e2e/kube/crds.py")
+    assert is_reached(graph, "services/cli/bench_test.py", "python3", "bench_test.py", f"{BUILD}/bin/agent")
+
+
+def selection(paths=(), groups=(), scripts=()):
+    return {"everything": False, "paths": list(paths), "scripts": list(scripts), "groups": list(groups)}
+
+
+def chosen(preset, entries, reached, **more):
+    tests = [CTestCase(number, one, BUILD) for number, one in enumerate(entries, start=1)]
+    found, empty = programs.chosen_tests(preset, tests, selection(**more), reached)
+    return [test.name for test in found], empty
+
+
+def test_of_the_release_build_tests_run_that_are_reached_and_those_of_the_groups():
+    entries = [entry(f"FlowTest.A{number}", f"{BUILD}/tests/flow_tests") for number in range(40)]
+    entries += [entry(f"BaseTest.A{number}", f"{BUILD}/tests/base_tests") for number in range(40)]
+    entries.append(entry("other", f"{BUILD}/tests/flow_tests", labels=["slow"]))
+
+    names, empty = chosen("release", entries, {"tests/flow_tests"}, paths=["services/flow/flow.h"], groups=[2])
+
+    assert names[:40] == [one["name"] for one in entries[:40]]
+    assert 0 < len(names[40:]) < 40
+    assert {group_of(name) for name in names[40:]} == {2}
+    assert empty == []
+
+
+def test_every_test_is_in_the_sample_of_one_group():
+    entries = [entry(f"BaseTest.A{number}", f"{BUILD}/tests/base_tests") for number in range(100)]
+
+    found = [name for group in range(4) for name in chosen("release", entries, set(), groups=[group])[0]]
+
+    assert sorted(found) == sorted(one["name"] for one in entries)
+
+
+def test_under_a_sanitizer_whole_programs_run_and_one_without_tests_is_told(monkeypatch):
+    monkeypatch.setattr(programs, "targets_of", lambda _: ["tests/base_tests", "tests/flow_tests", "tests/gone_tests"])
+    entries = [entry("FlowTest.A", f"{BUILD}/tests/flow_tests"), entry("AccuracyTest.A", f"{BUILD}/tests/base_tests")]
+
+    names, empty = chosen("asan", entries, {"tests/base_tests", "tests/flow_tests", "tests/gone_tests"})
+
+    assert names == ["FlowTest.A"]
+    assert empty == ["tests/gone_tests"]
+
+
+def test_without_a_selection_all_tests_run_but_those_left_out():
+    entries = [entry("FlowTest.A", f"{BUILD}/tests/flow_tests"), entry("CubinTorchTest.A", f"{BUILD}/tests/cubin")]
+
+    assert chosen("tsan", entries, None)[0] == ["FlowTest.A"]
+    assert chosen("release", entries, None)[0] == ["FlowTest.A", "CubinTorchTest.A"]

@@ -1,0 +1,151 @@
+"""Which parts run, and how much of each."""
+
+import pytest
+
+from runner.change import Change
+from runner.parts import FOLDED, all_parts, provisions
+from runner.selection import affected, for_programs, select
+
+PARTS = all_parts()
+NAMES = [part.name for part in PARTS]
+STYLE = {"format", "python", "layers", "tidy", "vocabulary"}
+
+
+def changed(*paths, groups=frozenset({1})):
+    change = Change(paths=frozenset(paths), groups=groups)
+    return Change(paths=change.paths, groups=frozenset()) if change.only_documents else change
+
+
+def chosen(*paths, groups=frozenset({1}), **more):
+    change = changed(*paths, groups=groups)
+    return select(PARTS, change, change, **more)
+
+
+def wholes(choices):
+    return {name for name, choice in choices.items() if choice.share == 1}
+
+
+def test_all_runs_every_part_as_a_whole():
+    everything = Change(everything=True)
+
+    choices = select(PARTS, everything, everything, every=True)
+
+    assert list(choices) == NAMES
+    assert wholes(choices) == set(NAMES)
+
+
+def test_quick_leaves_out_what_builds_the_tests_again():
+    everything = Change(everything=True)
+
+    choices = select(PARTS, everything, everything, every=True, quick=True)
+
+    assert set(NAMES) - set(choices) == {"build-asan", "test-asan", "fuzz", "build-tsan", "test-tsan"}
+
+
+def test_documents_run_what_reads_them_and_no_sample():
+    assert set(chosen("README.md", "docs/tutorial/a.md")) == {"docs", "pages", "vocabulary", "build-release"}
+
+
+def test_a_page_with_figures_runs_the_tests_that_compare_it():
+    choices = chosen("docs/report_fields.md")
+
+    assert set(choices) == {"docs", "pages", "vocabulary", "build-release", "test-release"}
+    assert for_programs(changed("docs/report_fields.md"), False, "test-release")["paths"] == ["docs/report_fields.md"]
+
+
+def test_an_affected_part_runs_as_a_whole_and_others_are_sampled():
+    choices = chosen("services/controller/page/app.js")
+
+    assert wholes(choices) >= {"page", "build-release", "headers", *STYLE}
+    assert choices["page"].why == "services/controller/page/app.js"
+    assert choices["behaviour"].share == 0.25
+    assert choices["behaviour"].words == ("--sample", "1/4")
+    assert "compatibility" not in choices
+
+
+def test_tests_of_the_area_run_and_a_sample_of_the_others():
+    choices = chosen("services/controller/sweep/points.cc", groups=frozenset({0, 2}))
+
+    words = choices["behaviour"].words
+    assert words[:2] == ("--sample", "0,2/4")
+    assert [word.rpartition("/")[2] for word in words[3::2]] == ["test_sweep.py"]
+    assert set(words[2::2]) == {"--whole"}
+    assert choices["behaviour-alone"].words == words
+    assert 0.5 < choices["behaviour"].share < 0.7
+
+
+def test_a_changed_file_of_tests_runs_whole():
+    words = chosen("e2e/behaviours/test_disk.py")["behaviour"].words
+
+    assert words[-1].endswith("e2e/behaviours/test_disk.py")
+
+
+def test_each_group_has_a_part_of_the_named_tests():
+    groups = [chosen("pyproject.toml", groups=frozenset({group})) for group in range(4)]
+    folded = [list(choices["folding"].words[1:]) if "folding" in choices else [] for choices in groups]
+
+    assert sorted(name for names in folded for name in names) == sorted(FOLDED)
+    assert all(choices["folding"].words[0] == "--program" for choices in groups if "folding" in choices)
+
+
+@pytest.mark.parametrize("path", ["pyproject.toml", "helm/eidolon/values.yaml", "services/network/flow/link.cc"])
+def test_any_four_groups_run_every_part(path):
+    found = set()
+    for group in range(4):
+        found |= set(chosen(path, groups=frozenset({group})))
+
+    assert found == set(NAMES)
+
+
+def test_the_second_environment_is_made_only_when_its_tests_are_due():
+    def installs(choices):
+        return [part.name for part in provisions([part for part in PARTS if part.name in choices])]
+
+    made = [installs(chosen("services/network/flow/link.cc", groups=frozenset({group}))) for group in range(4)]
+
+    assert ["environment cuda12" in one for one in made] == [False, True, False, False]
+    assert all("environment torch" in one for one in made)
+    assert "environment cuda12" in installs(chosen("shim/cuda_runtime_12/runtime.cc", groups=frozenset({0})))
+    style = [part for part in PARTS if part.name in ("layers", "tidy")]
+    assert provisions(style) == style
+
+
+def test_a_path_without_a_row_runs_everything():
+    choices = chosen("novel/a.txt")
+
+    assert wholes(choices) == set(NAMES)
+    assert for_programs(changed("novel/a.txt"), False, "test-release")["everything"]
+    assert affected({"novel/a.txt", "README.md"}).everything == "novel/a.txt"
+
+
+def test_without_a_base_only_sanitizers_are_sampled():
+    everything, newest = Change(everything=True), changed("services/cli/main.cc")
+
+    choices = select(PARTS, everything, newest)
+
+    assert set(choices) == set(NAMES)
+    assert set(NAMES) - wholes(choices) == {"build-asan", "test-asan", "fuzz", "build-tsan", "test-tsan"}
+
+
+def test_manifests_run_the_scripts_that_check_them_and_no_program():
+    change = changed("helm/eidolon/values.yaml")
+
+    known = for_programs(change, False, "test-release")
+
+    assert known["paths"] == [] and known["scripts"] == ["helm/eidolon/values.yaml"]
+    assert chosen("helm/eidolon/values.yaml")["kube"].why == "helm/eidolon/values.yaml"
+
+
+def test_data_of_unit_tests_does_not_run_sanitizers():
+    change = changed("e2e/measured/h100/operators.csv")
+
+    assert for_programs(change, False, "test-release")["paths"] == ["e2e/measured/h100/operators.csv"]
+    assert for_programs(change, False, "test-asan")["paths"] == []
+
+
+def test_parts_need_parts_that_there_are():
+    placed = provisions(PARTS)
+    names = {part.name for part in placed}
+
+    assert len(names) == len(placed)
+    assert {need for part in placed for need in part.needs} <= names
