@@ -31,7 +31,8 @@ ROWS = [
     ("e2e/{conftest,sampling}.py e2e/runner/{parts,programs,graph}.py", "everything"),
     ("e2e/runner/** e2e/test .ci/run", "runner-tests"),
     # C++: what only its own tests run.
-    ("{services,shim}/**/*_{test,fuzz,bench}.{cc,h,py} {services,shim}/**/{testdata,*_corpus}/**", BUILT),
+    ("{services,shim}/**/*_fuzz.cc {services,shim}/**/*_corpus/**", "build-asan fuzz"),
+    ("{services,shim}/**/*_{test,bench}.{cc,h,py} {services,shim}/**/testdata/**", BUILT),
     ("services/testing/** {services,shim}/**/testing/**", BUILT),
     ("services/layers.txt", ""),
     # C++: what jobs and users see of a room.

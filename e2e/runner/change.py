@@ -82,7 +82,7 @@ class Change:
 
     @property
     def only_documents(self):
-        return not self.everything and all(map(is_document, self.paths))
+        return bool(self.paths) and not self.everything and all(map(is_document, self.paths))
 
 
 def tested_file():
@@ -156,7 +156,7 @@ def change_since(git, base, why):
     paths = frozenset(uncommitted | committed)
     change = Change(paths=paths, groups=groups_of(git, base, uncommitted))
     files = f"{len(paths)} changed file{'s' * (len(paths) != 1)}"
-    if change.only_documents and paths:
+    if change.only_documents:
         change.groups = frozenset()
         change.sentence = f"base {base[:12]} ({why}): {files}, only documents: no sample"
     else:

@@ -230,7 +230,10 @@ def main(words=None):
         return 0
     write_selection(changes, a.all or bool(a.only and not a.since))
     started, worked = time.monotonic(), processor_seconds()
-    run.go()
+    try:
+        run.go()
+    except KeyboardInterrupt:
+        sys.exit("e2e/test: interrupted")
     record.forget_oldest()
     left_out = [part.name for part in parts if part.name not in choices] if not a.only else []
     print_end(run, a, started, worked, left_out)

@@ -6,9 +6,9 @@
     programs.py fuzz PRESET
 
 build/test-logs/selection.json, which e2e/test writes, has the changed files that programs may be made of or read (paths),
-those that only scripts read, and the sampled groups; without it everything is chosen. What a change reaches is read from
-the release build. There a test is sampled by its own name; under sanitizers by the name of its program, so that fewer are
-built.
+those that only scripts read, those of fuzzers alone, and the sampled groups; without it everything is chosen. What a
+change reaches is read from the release build. There a test is sampled by its own name; under sanitizers by the name of its
+program, so that fewer are built.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from sampling import group_of  # noqa: E402
 
 LOGS = ROOT / "build" / "test-logs"
 SELECTION = LOGS / "selection.json"
-EVERYTHING = {"everything": True, "paths": [], "scripts": [], "groups": []}
+EVERYTHING = {"everything": True}
 CORES = os.cpu_count() or 2
 LABELS = {"release": {"unit", "shim"}, "asan": {"unit"}, "tsan": {"unit"}}
 # Left out under sanitizers.
@@ -70,8 +70,10 @@ def chosen_programs(build, selection, reached):
 
 
 def chosen_fuzzers(build, selection, reached):
+    changed = [*reached, *selection["fuzzers"]]
+
     def is_due(name, folder):
-        return group_of(name) in selection["groups"] or any(one.startswith(folder + "/") for one in reached)
+        return group_of(name) in selection["groups"] or any(one.startswith(folder + "/") for one in changed)
 
     return [name for name, folder in fuzzers_of(build).items() if is_due(name, folder)]
 
@@ -84,16 +86,16 @@ def build(preset):
     """All that compiles is built before one failure ends it, so that one log shows every error."""
     selection = read_selection(preset)
     reached = reached_by(selection)
-    command = ["e2e/build", preset, "-k", "0"]
     if reached is None:
-        return run(*command, "unit_tests", *(["fuzzers"] if preset == "asan" else []))
+        return run("e2e/build", preset, "-k", "0", "unit_tests", *(["fuzzers"] if preset == "asan" else []))
     if status := run("e2e/build", "--configure", preset):
         return status
     folder = ROOT / "build" / preset
     programs = chosen_programs(folder, selection, reached)
     fuzzers = chosen_fuzzers(folder, selection, reached)
     print(f"{len(programs)} of {len(targets_of(folder))} test programs, {len(fuzzers)} fuzzers", flush=True)
-    return run(*command, *programs, *fuzzers) if programs or fuzzers else 0
+    chosen = [*programs, *(f"fuzz/{name}" for name in fuzzers)]
+    return run("e2e/build", "--configured", preset, "-k", "0", *chosen) if chosen else 0
 
 
 def known_tests(folder):
@@ -127,7 +129,9 @@ def test(preset, failed, junit):
     if failed:
         return run(*command, "--rerun-failed")
     selection = read_selection(preset)
-    tests, empty = chosen_tests(preset, known_tests(folder), selection, reached_by(selection))
+    known = known_tests(folder)
+    tests, empty = chosen_tests(preset, known, selection, reached_by(selection))
+    print(f"{len(tests)} of {len(known)} tests", flush=True)
     for program in empty:
         print(f"FAIL {program} ctest knows no test of it")
     if not tests:

@@ -75,11 +75,19 @@ def select(parts, change, again, every=False, quick=False):
 
 def for_programs(change, every, part):
     """What programs.py has to know of the change, for a part that runs unit tests."""
-    reasons = {path: affected_by(path) for path in change.paths}
     everything = every or change.everything or bool(affected(change.paths).everything)
-    read = sorted(path for path, parts in reasons.items() if parts and part in parts)
-    scripts = sorted(path for path, parts in reasons.items() if parts and "scripts" in parts)
-    return {"everything": everything, "paths": read, "scripts": scripts, "groups": sorted(change.groups)}
+
+    def paths_of(name, without=""):
+        parts = {path: affected_by(path) or () for path in sorted(change.paths)}
+        return [path for path in parts if name in parts[path] and without not in parts[path]]
+
+    return {
+        "everything": everything,
+        "paths": paths_of(part),
+        "scripts": paths_of("scripts"),
+        "fuzzers": paths_of("fuzz", without=part),
+        "groups": sorted(change.groups),
+    }
 
 
 def write_base(change, again):

@@ -70,7 +70,7 @@ def test_documents_affect_only_what_reads_documents(path):
         ("services/controller/page/app.js", ["page", "test-release", "test-tsan"], ["kube", "behaviour", "folding"]),
         ("services/agent/ring/reader.cc", ["behaviour", "scenarios", "build-asan"], ["page"]),
         ("services/agent/ring/reader_test.cc", ["test-release", "test-asan"], ["behaviour", "scenarios"]),
-        ("services/cubin/reader_corpus/a", ["fuzz", "build-asan"], ["behaviour"]),
+        ("services/cubin/reader_corpus/a", ["fuzz", "build-asan"], ["test-release", "test-asan", "behaviour"]),
         ("proto/eidolon/timing/v1/timing.proto", ["test-release", "behaviour", "kube", "page"], []),
         ("helm/eidolon/values.yaml", ["kube", "dashboards", "scripts"], ["test-release", "build-asan"]),
         ("dashboards/check.py", ["kube", "dashboards"], ["behaviour"]),

@@ -105,7 +105,9 @@ def test_a_script_without_a_program_is_affected_by_what_is_not_compiled(graph):
 
 
 def selection(paths=(), groups=(), scripts=()):
-    return {"everything": False, "paths": list(paths), "scripts": list(scripts), "groups": list(groups)}
+    return {
+        "everything": False, "paths": list(paths), "scripts": list(scripts), "fuzzers": [], "groups": list(groups)
+    }  # fmt: skip
 
 
 def chosen(preset, entries, reached, **more):
@@ -143,6 +145,18 @@ def test_under_a_sanitizer_whole_programs_run_and_one_without_tests_is_told(monk
 
     assert names == ["FlowTest.A"]
     assert empty == ["tests/gone_tests"]
+
+
+def test_fuzzers_run_whose_folder_is_reached_or_changed(monkeypatch):
+    folders = {f"{name}_fuzz": f"services/{name}" for name in ("base", "flow", "agent", "flow_more")}
+    monkeypatch.setattr(programs, "fuzzers_of", lambda _: folders)
+
+    found = programs.chosen_fuzzers(None, selection(), {"services/flow/libflow.a", "tests/flow_tests"})
+    assert found == ["flow_fuzz"]
+    changed = selection() | {"fuzzers": ["services/base/text_corpus/a"]}
+    assert programs.chosen_fuzzers(None, changed, set()) == ["base_fuzz"]
+    sampled = [programs.chosen_fuzzers(None, selection(groups=[group]), set()) for group in range(4)]
+    assert sorted(name for names in sampled for name in names) == sorted(folders)
 
 
 def test_without_a_selection_all_tests_run_but_those_left_out():

@@ -46,6 +46,13 @@ def test_documents_run_what_reads_them_and_no_sample():
     assert set(chosen("README.md", "docs/tutorial/a.md")) == {"docs", "pages", "vocabulary", "build-release"}
 
 
+def test_without_a_change_the_sample_runs():
+    choices = chosen()
+
+    assert STYLE < set(choices)
+    assert choices["behaviour"].words == ("--sample", "1/4")
+
+
 def test_a_page_with_figures_runs_the_tests_that_compare_it():
     choices = chosen("docs/report_fields.md")
 
