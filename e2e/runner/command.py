@@ -17,7 +17,7 @@ import sys
 import time
 
 from runner import change, history, selection
-from runner.parts import CORES, LOGS, PROVIDERS, ROOT, all_parts, environment_name, filled, provisions, whole
+from runner.parts import CORES, LOGS, PROVIDERS, ROOT, all_parts, environment_name, provisions, whole
 from runner.processes import Processes, processor_seconds, shown
 from runner.schedule import Schedule, Task, simulate
 from runner.words import names_of_failed, words_of_failed
@@ -63,7 +63,7 @@ class Run:
         self.expected = history.expected_seconds(history.read())
         self.schedule = Schedule([self.task(part) for part in self.parts.values()])
         self.environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1")
-        self.folders, self.packages = {}, {}  # Of environments, by name.
+        self.packages = {}  # The folder of an environment's packages, by its name.
         self.ended = queue.Queue()
         self.passed = self.failed = 0
         self.flaky, self.names = [], []
@@ -86,25 +86,19 @@ class Run:
 
     def start(self, processes, part):
         choice = self.choices.get(part.name)
-        words = choice.words if choice else ()
-        command = filled([*part.command, *words], self.folders)
+        words = (*choice.command, *choice.words) if choice else part.command
+        command = [*words, *junit_words(part.suite, part.junit)]
         again = self.command_again(part) if self.rerun else None
         environment = self.environment | {VARIABLES[name]: self.packages[name] for name in part.environments}
         processes.start(part, choice, command, environment, self.ended.put, again)
 
     def command_again(self, part):
-        def command(names):
-            words = filled(part.command, self.folders)
-            if part.programs:
-                return [*words, "--failed", "--junit", str(LOGS / f"{part.name}.again.xml")]
-            if part.suite:
-                options = [
-                    word for word in words if word != part.suite and "junitxml" not in word and ".xml" not in word
-                ]
-                return [*options, "--junitxml", str(LOGS / f"{part.name}.again.xml"), *names]
-            return [*words, *part.named_by, *names] if part.names else None
-
-        return command
+        junit = part.junit.with_suffix(".again.xml")
+        if part.programs:
+            return lambda names: [*part.command, "--failed", "--junit", str(junit)]
+        if part.suite:
+            return lambda names: ["e2e/pytest", *junit_words(part.suite, junit), *names]
+        return None
 
     def finish(self, ended):
         name = ended.part.name
@@ -123,10 +117,9 @@ class Run:
         self.failed += ended.failed
 
     def made(self, name):
-        """Keeps the folder of an environment that is there now."""
+        """Takes note of an environment that is there now."""
         for environment, program in PROVIDERS.items():
             if name == environment_name(environment):
-                self.folders[environment] = output_of(program)
                 self.packages[environment] = output_of(program, "packages")
 
     def tell(self, ended):
@@ -150,6 +143,10 @@ class Run:
         print("\n".join("     | " + line for line in words_of_failed(ended.text)), flush=True)
 
 
+def junit_words(suite, file):
+    return ("--junitxml", str(file)) if suite else ()
+
+
 def output_of(*words):
     done = subprocess.run([str(ROOT / words[0]), *words[1:]], check=True, stdout=subprocess.PIPE, text=True)
     return done.stdout.strip()
@@ -159,7 +156,7 @@ def choose(a, parts, git):
     """(what of each part, first lines, the changes)."""
     if a.all or (a.only and not a.since):
         everything = change.Change(everything=True)
-        named = {part.name: whole(part, "") for part in parts if part.name in a.only}
+        named = {part.name: whole(part, "", every=a.all) for part in parts if part.name in a.only}
         choices = named or selection.select(parts, everything, everything, every=True, quick=a.quick)
         return choices, ["everything runs" if a.all else f"only {', '.join(named)}"], (everything, everything)
     latest, again = change.find_change(git, a.since)

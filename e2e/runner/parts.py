@@ -3,25 +3,22 @@
 import dataclasses
 import os
 import pathlib
-import re
 import subprocess
 import sys
 
-from sampling import group_of, write_sample
+from sampling import GROUPS, write_sample
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LOGS = ROOT / "build" / "test-logs"
 CORES = os.cpu_count() or 2
+SHORT_FORM = 0.4  # Of the time of a part that has one.
 BUILDING = "building"  # Stands for the packages of the distribution that e2e/packages installs for users.
 
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """`{torch}` in a command is the folder of that environment.
-
-    What a change does not affect is sampled: of a `suite` (pytest), of C++ programs and of `names` (the tests that the
-    command takes as its last words, each with its file) some tests; of others the whole, with the group `turn`.
-    """
+    """Of a suite of pytest, and of C++ programs, some tests are sampled when a change does not affect the part; other parts
+    run as a whole when it is their turn."""
 
     name: str
     command: tuple
@@ -29,31 +26,33 @@ class Part:
     processors: float = 1  # That it keeps busy.
     needs: tuple = ()
     environments: tuple = ()  # torch, cuda12
-    packages: tuple = ()  # Of the distribution, besides what ran it until now.
+    packages: tuple = ()  # Of the distribution.
     minutes: int = 20  # It has failed when it takes longer.
     first: bool = False  # Before all others: quick, and red most often.
     alone: bool = False  # Measures time: nothing may run beside it.
     again: bool = False  # Builds the tests again; left out with --quick.
     always: bool = False  # Runs whenever something other than documents has changed.
-    turn: int | None = None
-    suite: str = ""  # Folder of pytest's tests below e2e.
+    turn: int | None = None  # The group of a part that is not divided.
+    suite: str = ""  # Folder or file of pytest's tests below e2e. The command takes pytest's options.
     words_from: str = ""  # The part whose `part:word` rows in affects.py mean this one, too.
     programs: bool = False  # programs.py chooses among C++ programs.
-    names: object = None  # () -> {test: file}
-    named_by: tuple = ()  # Words before the names.
+    with_all: tuple = ()  # The command with --all, where that is another one; then `command` takes --sample, too.
+    as_sample: tuple = ()  # The command of a sample, where that is another one.
+    narrow: object = None  # From changed documents to the words that have only these tried.
     shows: int = 0  # Last lines of its log that are printed when it passes.
 
-    def tests_named(self, words):
-        """Files of the suite, and names, that `part:word` rows mean."""
-        if self.suite:
-            folder = ROOT / "e2e" / self.suite
-            return sorted(str(file) for word in words for file in folder.glob(f"test_{word}*.py"))
-        return sorted(name for name, file in self.names().items() if any(word in file for word in words))
+    @property
+    def junit(self):
+        return LOGS / "junit" / f"{self.name}.xml"
+
+    def files_named(self, words):
+        """Files of the suite that `part:word` rows mean."""
+        folder = ROOT / "e2e" / self.suite
+        return sorted(str(file) for word in words for file in folder.glob(f"test_{word}*.py"))
 
 
-def suite(name, folder, *options, **more):
-    command = ("e2e/pytest", folder, "--junitxml", str(LOGS / f"{name}.xml"), *options)
-    return Part(name, command, suite=folder, **more)
+def suite(name, folder, *options, command=None, **more):
+    return Part(name, command or ("e2e/pytest", folder, *options), suite=folder, **more)
 
 
 def style():
@@ -71,57 +70,44 @@ def style():
     ]
 
 
-def scenarios():
-    return {folder.parent.name: str(folder) for folder in (ROOT / "e2e/scenarios").glob("*/job.yaml")}
-
-
-FOLDED = ["fsdp2", "ddp", "hsdp", "zero3", "ring", "megatron", "megatron_pp"]
-FOLDED += ["interleaved", "context", "experts", "checkpoint", "halves", "gloo", "gloo_detail"]
-
-
-def folded():
-    return {name: name for name in FOLDED}
-
-
 def programs(what, preset):
     return ("e2e/runner/programs.py", what, preset)
 
 
 def of_release():
-    on_build = {"needs": ("build-release",), "environments": ("torch",), "packages": (BUILDING,)}
+    on_build = {"needs": ("build-release",), "environments": ("torch",), "packages": (BUILDING,), "shows": 6}
 
     def with_packages(*names):
         return on_build | {"packages": (BUILDING, *names)}
 
     release = str(ROOT / "build" / "release")
-    harness = ("{torch}/bin/python", "-B")
-    at = ("--build", release, "--python", "{torch}")
     behaviours = ("-n", str(CORES), "-m", "not alone", "--ignore", "behaviours/test_cuda12.py")
     return [
         Part("headers", (sys.executable, "-B", "e2e/checks/headers.py", release), 211, CORES,
-             **with_packages("clang-19"), minutes=15, always=True),
-        Part("test-release", programs("test", "release"), 280, 0.85 * CORES, **on_build, programs=True),
-        suite("behaviour", "behaviours", *behaviours, seconds=830, processors=0.8 * CORES, **on_build, minutes=45, shows=6),
-        suite("behaviour-alone", "behaviours", "-m", "alone", seconds=120, **on_build, alone=True, words_from="behaviour",
-              shows=6),
+             **with_packages("clang-19") | {"shows": 0}, always=True),
+        Part("test-release", programs("test", "release"), 280, 0.85 * CORES, **on_build | {"shows": 0}, programs=True),
+        suite("behaviour", "behaviours", *behaviours, seconds=830, processors=0.8 * CORES, **on_build, minutes=45),
+        suite("behaviour-alone", "behaviours", "-m", "alone", seconds=120, **on_build, alone=True, words_from="behaviour"),
         # Its turn is that of apigen, so that a run with a sample seldom needs its environment.
-        suite("cuda12", "behaviours/test_cuda12.py", seconds=60, **on_build | {"environments": ("torch", "cuda12")},
-              turn=1, shows=6),
-        Part("scenarios", (*harness, "e2e/harness/scenarios.py", *at), 151, 0.85 * CORES, **on_build, minutes=30,
-             names=scenarios, shows=6),
-        Part("folding", ("e2e/folding/run", *at, "--ranks", "4", "--check"), 195, 0.85 * CORES, **on_build, minutes=25,
-             names=folded, named_by=("--program",), shows=6),
-        Part("messages", ("e2e/messages", "--python", "{torch}"), 100, **on_build, turn=2, shows=6),
-        Part("docs", ("e2e/docs/run", *at), 150, **on_build, minutes=25, turn=1, shows=6),
-        Part("wheel", ("e2e/wheel/test", "venv"), 100, **on_build, turn=0, shows=6),
-        Part("page", ("e2e/page/run", *at), 120, 0.8, **with_packages("chromium"), turn=2, shows=6),
-        Part("compatibility", ("e2e/compat", "--short"), 360, 1.3, **on_build, minutes=25, turn=3, shows=6),
-        Part("torture", ("e2e/torture", "--seed", "commit", "--minutes", "2"), 150, CORES, **on_build, minutes=15, turn=0,
-             shows=6),
-        # The short form samples by itself; on a machine that has none of its programs it compiles Kubernetes first.
-        Part("kube", ("e2e/kube/run", "--in-ci"), 900, 0.5, **with_packages(*kube_packages()), minutes=75, always=True,
-             shows=60),
+        suite("cuda12", "behaviours/test_cuda12.py", seconds=60, **on_build | {"environments": ("torch", "cuda12")}, turn=1),
+        suite("scenarios", "scenarios", seconds=151, processors=0.85 * CORES, **on_build, minutes=30),
+        suite("folding", "folding", seconds=195, processors=0.85 * CORES, **on_build, minutes=25),
+        suite("messages", "mistakes", seconds=100, **on_build),
+        suite("docs", "docs", command=("e2e/docs/run",), seconds=150, processors=1.3, **on_build, minutes=25,
+              narrow=pages_alone),
+        suite("wheel", "wheel/test_wheel.py", command=("e2e/wheel/test", "venv"), seconds=100, **on_build, turn=0),
+        suite("page", "page", seconds=120, processors=0.8, **with_packages("chromium")),
+        suite("compatibility", "compatibility/test_rows.py", command=("e2e/compat", "--short"), seconds=360, processors=1.3,
+              **on_build, minutes=25),
+        Part("torture", ("e2e/torture", "--seed", "commit", "--minutes", "2"), 150, CORES, **on_build, turn=2),
+        # On a machine that has none of its programs it compiles Kubernetes first.
+        suite("kube", "kube", command=("e2e/kube/run", "--in-ci"), with_all=("e2e/kube/run",), as_sample=("e2e/kube/run",),
+              seconds=2300, processors=0.5, **with_packages(*kube_packages()) | {"shows": 60}, minutes=75),
     ]  # fmt: skip
+
+
+def pages_alone(pages):
+    return ("-k", f"not commands_of_a_page or {' or '.join(sorted(pages))}")
 
 
 def kube_packages():
@@ -160,31 +146,34 @@ class Choice:
     why: str
     share: float = 1.0
     words: tuple = ()
+    command: tuple = ()
 
 
-def sample(part, groups, areas=()):
-    """What of a part runs whose tests are sampled, and those of `areas` whole; None when nothing does."""
-    why = f"{', '.join(sorted(areas))} and a sample" if areas else "a sample"
-    share = len(groups) / 4
+def whole(part, why, every=False, groups=()):
+    """All of a part. Its short form, where it has one, unless every test is asked for; `groups`: those that it samples."""
+    if every or not part.with_all:
+        return Choice(why, 1.0, (), part.with_all or part.command)
+    return Choice(why, SHORT_FORM, ("--sample", write_sample(groups)) if groups else (), part.command)
+
+
+def some(part, groups, words=(), why="a sample"):
+    """Of a part that is divided, the tests of the groups, and those of files with these words in their names whole."""
     if part.programs:
-        return Choice("a sample", share) if groups else None
-    if part.names:
-        every = part.names()
-        chosen = [name for name in every if group_of(name) in groups]
-        chosen = sorted({*chosen, *(part.tests_named(areas) if areas else ())}, key=list(every).index)
-        return Choice(why, len(chosen) / len(every), (*part.named_by, *chosen)) if chosen else None
-    if part.suite and part.turn is None:
-        files = part.tests_named(areas)
-        if not groups:  # Only documents have changed, besides.
-            return None
-        whole = [word for file in files for word in ("--whole", file)]
-        count = len(list((ROOT / "e2e" / part.suite).glob("test_*.py"))) or 1
-        return Choice(why, min(1.0, share + len(files) / count), ("--sample", write_sample(groups), *whole))
-    return Choice("its turn") if part.turn in groups else None
+        return Choice(why, len(groups) / GROUPS, (), part.command)
+    files = part.files_named(words)
+    count = len(list((ROOT / "e2e" / part.suite).glob("test_*.py"))) or 1
+    options = [word for file in files for word in ("--whole", file)]
+    share = min(1.0, len(groups) / GROUPS + len(files) / count)
+    return Choice(why, share, ("--sample", write_sample(groups), *options), part.as_sample or part.command)
 
 
-def whole(part, why):
-    return Choice(why, 1.0, (*part.named_by, *part.names()) if part.named_by else ())
+def sample(part, groups, words=()):
+    """What of a part runs that is not affected but for the tests of some files; None when nothing does."""
+    if part.turn is not None:
+        return whole(part, "its turn") if part.turn in groups else None
+    if not groups:
+        return None
+    return some(part, groups, words, f"{', '.join(sorted(words))} and a sample" if words else "a sample")
 
 
 def environment_name(name):
@@ -229,8 +218,3 @@ def packages_command(names):
 
 def has_environment():
     return subprocess.run([ROOT / PROVIDERS["torch"], "--is-complete"]).returncode == 0
-
-
-def filled(words, folders):
-    """A command with the folders of environments in their places."""
-    return [re.sub(r"\{(\w+)\}", lambda found: folders[found[1]], str(word)) for word in words]

@@ -58,11 +58,12 @@ class Processes:
         threading.Thread(target=follow, daemon=True).start()
 
     def follow(self, part, choice, command, environment, again):
-        log, junit = self.logs / f"{part.name}.log", self.logs / f"{part.name}.xml"
-        junit.unlink(missing_ok=True)
+        log = self.logs / f"{part.name}.log"
+        part.junit.parent.mkdir(parents=True, exist_ok=True)
+        part.junit.unlink(missing_ok=True)
         status, seconds, worked = self.run(part.name, command, environment, log, part.minutes)
         text = log.read_text(errors="replace")
-        results = results_of(junit, text)
+        results = results_of(part.junit, text)
         passed, failed = counts_in(text) or ((1, 0) if status == 0 else (0, 1))
         if status != 0 and failed == 0:
             failed = 1
@@ -75,7 +76,10 @@ class Processes:
     def run_again(self, ended, names, command, environment):
         """Finds out which of the failed tests pass on the second try. The part has failed all the same."""
         log = self.logs / f"{ended.part.name}.again.log"
-        status, seconds, worked = self.run(ended.part.name, command, environment, log, ended.part.minutes)
+        try:
+            status, seconds, worked = self.run(ended.part.name, command, environment, log, ended.part.minutes)
+        except OSError:
+            return  # It proves nothing.
         text = log.read_text(errors="replace")
         still = names_of_failed(text)
         ended.seconds, ended.worked = ended.seconds + seconds, ended.worked + worked

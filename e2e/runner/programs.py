@@ -165,7 +165,7 @@ def main():
     a = parser.parse_args()
     LOGS.mkdir(parents=True, exist_ok=True)
     if a.what == "test":
-        return test(a.preset, a.failed, a.junit or LOGS / f"test-{a.preset}.xml")
+        return test(a.preset, a.failed, a.junit or LOGS / "junit" / f"test-{a.preset}.xml")
     return build(a.preset) if a.what == "build" else fuzz(a.preset)
 
 

@@ -3,7 +3,7 @@
 import dataclasses
 
 from runner.affects import affected_by, is_document
-from runner.parts import sample, whole
+from runner.parts import Choice, sample, some, whole
 
 
 @dataclasses.dataclass
@@ -39,11 +39,13 @@ def choice_of(part, change, reason):
         return whole(part, f"{reason.everything} affects everything")
     path = reason.parts.get(part.name)
     if path and part.programs:
-        return dataclasses.replace(sample(part, {0, 1}), why=f"what {path} reaches, and a sample")
+        return some(part, {0, 1}, why=f"what {path} reaches, and a sample")
+    if path and part.narrow and change.only_documents:
+        return Choice(path, 0.4, part.narrow(change.paths), part.command)
     if path:
-        return whole(part, path)
+        return whole(part, path, groups=change.groups)
     if part.name == "test-release" and "scripts" in reason.parts:
-        return sample(part, change.groups or {0})
+        return some(part, change.groups or {0})
     if change.only_documents:
         return None
     if part.always:
@@ -60,7 +62,7 @@ def select(parts, change, again, every=False, quick=False):
         if part.again and quick:
             continue
         which = again if part.again else change
-        choice = whole(part, "") if every else choice_of(part, which, by_change[part.again])
+        choice = whole(part, "", every=True) if every else choice_of(part, which, by_change[part.again])
         if choice:
             chosen[part.name] = choice
     by_name = {part.name: part for part in parts}

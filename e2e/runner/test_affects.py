@@ -44,7 +44,7 @@ def test_rows_name_parts_that_there_are():
 def test_words_of_rows_name_tests_that_there_are():
     words = {(name, word) for name, word in named() if word not in ("", "@")}
 
-    assert [(name, word) for name, word in words if not PARTS[name].tests_named([word])] == []
+    assert [(name, word) for name, word in words if not PARTS[name].files_named([word])] == []
 
 
 def test_every_part_is_in_a_row_or_always_runs():

@@ -3,7 +3,7 @@
 import pytest
 
 from runner.change import Change
-from runner.parts import FOLDED, all_parts, provisions
+from runner.parts import all_parts, provisions
 from runner.selection import affected, for_programs, select
 
 PARTS = all_parts()
@@ -22,7 +22,7 @@ def chosen(*paths, groups=frozenset({1}), **more):
 
 
 def wholes(choices):
-    return {name for name, choice in choices.items() if choice.share == 1}
+    return {name for name, choice in choices.items() if choice.share == 1 or choice.command[-1:] == ("--in-ci",)}
 
 
 def test_all_runs_every_part_as_a_whole():
@@ -64,10 +64,11 @@ def test_an_affected_part_runs_as_a_whole_and_others_are_sampled():
     choices = chosen("services/controller/page/app.js")
 
     assert wholes(choices) >= {"page", "build-release", "headers", *STYLE}
+    assert choices["page"].words == ()
     assert choices["page"].why == "services/controller/page/app.js"
     assert choices["behaviour"].share == 0.25
     assert choices["behaviour"].words == ("--sample", "1/4")
-    assert "compatibility" not in choices
+    assert "torture" not in choices
 
 
 def test_tests_of_the_area_run_and_a_sample_of_the_others():
@@ -87,12 +88,28 @@ def test_a_changed_file_of_tests_runs_whole():
     assert words[-1].endswith("e2e/behaviours/test_disk.py")
 
 
-def test_each_group_has_a_part_of_the_named_tests():
-    groups = [chosen("pyproject.toml", groups=frozenset({group})) for group in range(4)]
-    folded = [list(choices["folding"].words[1:]) if "folding" in choices else [] for choices in groups]
+def test_changed_pages_are_tried_and_no_other():
+    choices = chosen("README.md", "docs/timeline.md")
 
-    assert sorted(name for names in folded for name in names) == sorted(FOLDED)
-    assert all(choices["folding"].words[0] == "--program" for choices in groups if "folding" in choices)
+    assert choices["docs"].words == ("-k", "not commands_of_a_page or README.md or docs/timeline.md")
+    assert chosen("README.md", "services/cli/main.cc")["docs"].words == ()
+
+
+def test_the_cluster_runs_its_short_form_when_it_is_affected_and_a_sample_of_all_otherwise():
+    everything = Change(everything=True)
+    forms = [
+        select(PARTS, everything, everything, every=True),
+        select(PARTS, everything, everything),
+        chosen("helm/eidolon/values.yaml"),
+        chosen("services/cli/main.cc"),
+    ]
+
+    assert [(choices["kube"].command[1:], choices["kube"].words) for choices in forms] == [
+        ((), ()),
+        (("--in-ci",), ()),
+        (("--in-ci",), ("--sample", "1/4")),
+        ((), ("--sample", "1/4")),
+    ]
 
 
 @pytest.mark.parametrize("path", ["pyproject.toml", "helm/eidolon/values.yaml", "services/network/flow/link.cc"])
