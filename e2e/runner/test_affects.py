@@ -31,10 +31,12 @@ def test_every_tracked_file_is_covered_by_a_row():
 
 
 def test_every_row_is_the_first_for_some_file():
-    globs = [row[0] for row in ROWS]
-    first = {next(at for at, (pattern, _) in enumerate(patterns()) if pattern.fullmatch(path)) for path in tracked()}
+    def first(path):
+        return next((row for row, (pattern, _) in zip(ROWS, patterns()) if pattern.fullmatch(path)), None)
 
-    assert [globs[at] for at in range(len(globs)) if at not in first] == []
+    used = set(map(first, tracked()))
+
+    assert [globs for globs, parts in ROWS if (globs, parts) not in used] == []
 
 
 def test_rows_name_parts_that_there_are():
