@@ -18,9 +18,9 @@ import time
 
 from runner import change, history, selection
 from runner.parts import CORES, LOGS, PROVIDERS, ROOT, all_parts, environment_name, provisions, whole
-from runner.processes import Processes, processor_seconds, shown
+from runner.processes import Processes, processor_seconds, second_junit, shown
 from runner.schedule import Schedule, Task, simulate
-from runner.words import names_of_failed, words_of_failed
+from runner.words import words_of_failed
 
 VARIABLES = {"torch": "EIDOLON_PYTHON_PACKAGES", "cuda12": "EIDOLON_OLDER_PACKAGES"}
 
@@ -93,7 +93,7 @@ class Run:
         processes.start(part, choice, command, environment, self.ended.put, again)
 
     def command_again(self, part):
-        junit = part.junit.with_suffix(".again.xml")
+        junit = second_junit(part)
         if part.programs:
             return lambda names: [*part.command, "--failed", "--junit", str(junit)]
         if part.suite:
@@ -136,7 +136,7 @@ class Run:
             return
         log = ended.log.relative_to(ROOT)
         print(f"     {shown(ended.command)}  (status {ended.status}); see {log}:")
-        print("     failed tests:", ", ".join(names_of_failed(ended.text)) or "the part itself")
+        print("     failed tests:", ", ".join(ended.names) or "the part itself")
         for name in ended.flaky:
             print(f"     flaky: passed on the second try: {name}")
         self.flaky += [f"{part.name}: {name}" for name in ended.flaky]

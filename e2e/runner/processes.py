@@ -28,11 +28,20 @@ class Ended:
     results: list
     passed: int
     failed: int
+    names: tuple = ()  # Of failed tests.
     flaky: tuple = ()
 
     @property
     def good(self):
         return self.failed == 0
+
+
+def second_junit(part):
+    return part.junit.with_suffix(".again.xml")
+
+
+def failed_tests(results, text):
+    return tuple(name for name, _, outcome in results if outcome == "failed") or tuple(names_of_failed(text))
 
 
 class Processes:
@@ -67,24 +76,25 @@ class Processes:
         passed, failed = counts_in(text) or ((1, 0) if status == 0 else (0, 1))
         if status != 0 and failed == 0:
             failed = 1
-        ended = Ended(part, choice, command, log, status, seconds, worked, text, results, passed, failed)
-        names = names_of_failed(text)
-        if failed and names and again and (second := again(names)):
-            self.run_again(ended, names, second, environment)
+        names = failed_tests(results, text) if failed else ()
+        ended = Ended(part, choice, command, log, status, seconds, worked, text, results, passed, failed, names)
+        if names and again and (second := again(names)):
+            self.run_again(ended, second, environment)
         return ended
 
-    def run_again(self, ended, names, command, environment):
+    def run_again(self, ended, command, environment):
         """Finds out which of the failed tests pass on the second try. The part has failed all the same."""
         log = self.logs / f"{ended.part.name}.again.log"
+        second_junit(ended.part).unlink(missing_ok=True)
         try:
             status, seconds, worked = self.run(ended.part.name, command, environment, log, ended.part.minutes)
         except OSError:
             return  # It proves nothing.
         text = log.read_text(errors="replace")
-        still = names_of_failed(text)
+        still = failed_tests(results_of(second_junit(ended.part), text), text)
         ended.seconds, ended.worked = ended.seconds + seconds, ended.worked + worked
         if counts_in(text) and (status == 0 or still):
-            ended.flaky = tuple(name for name in names if name not in still)
+            ended.flaky = tuple(name for name in ended.names if name not in still)
 
     def run(self, name, command, environment, log, minutes):
         """(status or a sentence, seconds, seconds of processors)."""

@@ -74,7 +74,8 @@ def test_failed_tests_are_named_once():
         "behaviours/test_a.py::test_needs_a_job",
     ]
     assert names_of_failed(OURS) == ["second"]
-    assert names_of_failed("all is well\n") == []
+    assert names_of_failed("all is well\nERROR cannot connect\n") == []
+    assert names_of_failed("ERROR kube/test_a.py - ImportError: x\n") == ["kube/test_a.py"]
 
 
 def test_what_failed_tests_printed_is_shown():
@@ -92,6 +93,13 @@ def test_sections_of_pytest_are_shown_without_what_follows():
     assert "E       assert 1 == 2" in lines
     assert any("test_is_equal[a]" in line for line in lines)
     assert not any("interest" in line or "3 passed" in line for line in lines)
+
+
+def test_what_a_test_prints_does_not_end_its_section():
+    lines = words_of_failed(PYTEST.replace("E       assert", "===== a heading =====\nE       assert"))
+
+    assert "===== a heading =====" in lines
+    assert "E       assert 1 == 2" in lines
 
 
 def test_long_output_of_a_test_is_shortened_and_all_failures_are_shown():

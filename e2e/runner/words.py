@@ -6,12 +6,15 @@ CTEST = re.compile(r"(\d+)% tests passed, (\d+) tests failed out of (\d+)")
 PYTEST = re.compile(r"^(?:=+ )?((?:\d+ [a-z]+(?:, )?)+) in [\d.]+s\b.*$", re.M)
 PLAIN = re.compile(r"(\d+) passed, (\d+) failed")
 OF_CTEST = re.compile(r"^\s+\d+ - (\S+) \((.*)\)", re.M)
-OF_PYTEST = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.M)
+OF_PYTEST = re.compile(r"^(?:FAILED|ERROR) (\S+\.py(?:::.+?)?)(?: - .*)?$", re.M)
 OF_OURS = re.compile(r"^FAIL (\S+)", re.M)
 ENDED = re.compile(r"(ok  |FAIL|skip) ")
 SECTION = re.compile(r"^_{3,} .* _{3,}$")
 SECTIONS = re.compile(r"^=+ (ERRORS|FAILURES) =+$")
-HEADING = re.compile(r"^=+ .* =+$")
+# Tests may print lines of the same form.
+AFTER_SECTIONS = re.compile(
+    r"^=+ (warnings summary|X?PASSES|XFAILURES|slowest .*|short test summary info|.* in [\d.]+s.*) =+$"
+)
 LINES_MAX = 300
 
 
@@ -45,12 +48,14 @@ def of_pytest(lines):
     """The sections of errors and failures, long ones shortened."""
     kept, section, inside = [], [], False
     for line in lines:
-        if HEADING.match(line) or (inside and SECTION.match(line)):
-            kept += beginning_and_end(section)
-            section = []
-            inside = bool(SECTIONS.match(line)) or (inside and bool(SECTION.match(line)))
-        if inside and not SECTIONS.match(line):
+        begins = bool(SECTIONS.match(line))
+        if begins or AFTER_SECTIONS.match(line):
+            inside = begins
+        elif inside and not SECTION.match(line):
             section.append(line)
+            continue
+        kept += beginning_and_end(section)
+        section = [line] if inside and not begins else []
     return kept + beginning_and_end(section)
 
 
