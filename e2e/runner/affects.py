@@ -13,7 +13,7 @@ import re
 DOCUMENTS = "docs pages vocabulary"
 BUILT = "build-release headers test-release build-asan test-asan fuzz build-tsan test-tsan"
 JOBS = "behaviour behaviour-alone cuda12 scenarios folding"
-USERS = "messages docs page wheel torture kube compatibility"
+USERS = "messages docs page wheel torture compatibility kube:first_job"
 ROWS = [
     # Documents. Pages with figures that a test compares come first.
     (
@@ -37,15 +37,15 @@ ROWS = [
     ("services/layers.txt", ""),
     # C++: what jobs and users see of a room.
     ("services/controller/page/**", f"{BUILT} page"),
-    ("services/controller/{kube,kube_host,reconcile}/**", f"{BUILT} kube"),
-    ("services/controller/{rest,http}/**", f"{BUILT} page messages kube behaviour:access,crowd"),
+    ("services/controller/{kube,kube_host,reconcile}/**", f"{BUILT} kube:first_job,turns,deaths,job_outputs"),
+    ("services/controller/{rest,http}/**", f"{BUILT} page messages kube:api_users behaviour:access,crowd"),
     ("services/controller/sweep/**", f"{BUILT} page behaviour:sweep"),
     (
         "services/controller/{store,outputs}/**",
-        f"{BUILT} page kube torture behaviour:disk,recording,timeline",
+        f"{BUILT} page torture kube:job_outputs behaviour:disk,recording,timeline",
     ),
     ("services/controller/{shown,metrics}/**", f"{BUILT} page metrics dashboards behaviour:output"),
-    ("services/controller/**", f"{BUILT} page messages kube torture behaviour:life,failure,launch"),
+    ("services/controller/**", f"{BUILT} page messages torture kube:first_job,turns behaviour:life,failure,launch"),
     ("services/network/**", f"{BUILT} scenarios folding metrics behaviour:fabric,overlap"),
     (
         "services/{critical_path,recording}/**",
@@ -77,8 +77,9 @@ ROWS = [
     ("shim/**", f"{BUILT} apigen {JOBS} compatibility"),
     ("proto/**", f"{BUILT} {JOBS} {USERS}"),
     # Kubernetes.
-    ("helm/** operator-manifests/** dashboards/**", "scripts dashboards metrics kube"),
-    ("e2e/kube/**", "scripts kube"),
+    ("helm/** operator-manifests/**", "scripts dashboards kube:first_job,chart,tenants"),
+    ("dashboards/**", "scripts dashboards metrics kube:cluster_metrics,forged_metrics"),
+    ("e2e/kube/**", "scripts kube:@,first_job,chart"),
     ("e2e/CMakeLists.txt", "build-release scripts test-release"),
     # Suites, and what they run.
     ("e2e/behaviours/test_cuda12.py e2e/cuda12 e2e/cuda12.txt e2e/older_frameworks*", "cuda12 apigen"),
@@ -104,7 +105,7 @@ ROWS = [
     ("e2e/compat e2e/compatibility/**", "compatibility scripts"),
     ("e2e/values/**", "build-release test-release behaviour:values"),
     ("e2e/measured/** e2e/validation/** e2e/{validate,kernel_times}", "pages build-release test-release"),
-    ("e2e/transformer_engine* e2e/{release,coverage}", "kube"),
+    ("e2e/transformer_engine* e2e/{release,coverage}", "kube:chart"),
     ("e2e/checks/headers.py", "headers"),
     ("e2e/checks/{hardening,glibc}.py", "build-release test-release wheel"),
     ("e2e/checks/pages.py", "pages"),

@@ -36,8 +36,7 @@ class Part:
     suite: str = ""  # Folder or file of pytest's tests below e2e. The command takes pytest's options.
     words_from: str = ""  # The part whose `part:word` rows in affects.py mean this one, too.
     programs: bool = False  # programs.py chooses among C++ programs.
-    with_all: tuple = ()  # The command with --all, where that is another one; then `command` takes --sample, too.
-    as_sample: tuple = ()  # The command of a sample, where that is another one.
+    complete: tuple = ()  # The command with --all, and with a sample, where `command` is a short form.
     narrow: object = None  # From changed documents to the words that have only these tried.
     shows: int = 0  # Last lines of its log that are printed when it passes.
 
@@ -101,7 +100,7 @@ def of_release():
               **on_build, minutes=25),
         Part("torture", ("e2e/torture", "--seed", "commit", "--minutes", "2"), 150, CORES, **on_build, turn=2),
         # On a machine that has none of its programs it compiles Kubernetes first.
-        suite("kube", "kube", command=("e2e/kube/run", "--in-ci"), with_all=("e2e/kube/run",), as_sample=("e2e/kube/run",),
+        suite("kube", "kube", command=("e2e/kube/run", "--in-ci"), complete=("e2e/kube/run",),
               seconds=2300, processors=0.5, **with_packages(*kube_packages()) | {"shows": 60}, minutes=75),
     ]  # fmt: skip
 
@@ -149,11 +148,11 @@ class Choice:
     command: tuple = ()
 
 
-def whole(part, why, every=False, groups=()):
-    """All of a part. Its short form, where it has one, unless every test is asked for; `groups`: those that it samples."""
-    if every or not part.with_all:
-        return Choice(why, 1.0, (), part.with_all or part.command)
-    return Choice(why, SHORT_FORM, ("--sample", write_sample(groups)) if groups else (), part.command)
+def whole(part, why, every=False):
+    """All of a part: of one that has a short form that, unless every test is asked for."""
+    if part.complete and not every:
+        return Choice(why, SHORT_FORM, (), part.command)
+    return Choice(why, 1.0, (), part.complete or part.command)
 
 
 def some(part, groups, words=(), why="a sample"):
@@ -164,7 +163,7 @@ def some(part, groups, words=(), why="a sample"):
     count = len(list((ROOT / "e2e" / part.suite).glob("test_*.py"))) or 1
     options = [word for file in files for word in ("--whole", file)]
     share = min(1.0, len(groups) / GROUPS + len(files) / count)
-    return Choice(why, share, ("--sample", write_sample(groups), *options), part.as_sample or part.command)
+    return Choice(why, share, ("--sample", write_sample(groups), *options), part.complete or part.command)
 
 
 def sample(part, groups, words=()):

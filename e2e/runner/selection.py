@@ -43,7 +43,7 @@ def choice_of(part, change, reason):
     if path and part.narrow and change.only_documents:
         return Choice(path, 0.4, part.narrow(change.paths), part.command)
     if path:
-        return whole(part, path, groups=change.groups)
+        return whole(part, path)
     if part.name == "test-release" and "scripts" in reason.parts:
         return some(part, change.groups or {0})
     if change.only_documents:

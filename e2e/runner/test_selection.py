@@ -95,19 +95,17 @@ def test_changed_pages_are_tried_and_no_other():
     assert chosen("README.md", "services/cli/main.cc")["docs"].words == ()
 
 
-def test_the_cluster_runs_its_short_form_when_it_is_affected_and_a_sample_of_all_otherwise():
+def test_the_cluster_runs_its_short_form_without_a_base_and_a_sample_otherwise():
     everything = Change(everything=True)
     forms = [
         select(PARTS, everything, everything, every=True),
         select(PARTS, everything, everything),
-        chosen("helm/eidolon/values.yaml"),
         chosen("services/cli/main.cc"),
     ]
 
     assert [(choices["kube"].command[1:], choices["kube"].words) for choices in forms] == [
         ((), ()),
         (("--in-ci",), ()),
-        (("--in-ci",), ("--sample", "1/4")),
         ((), ("--sample", "1/4")),
     ]
 
@@ -157,7 +155,7 @@ def test_manifests_run_the_scripts_that_check_them_and_no_program():
     known = for_programs(change, False, "test-release")
 
     assert known["paths"] == [] and known["scripts"] == ["helm/eidolon/values.yaml"]
-    assert chosen("helm/eidolon/values.yaml")["kube"].why == "helm/eidolon/values.yaml"
+    assert chosen("helm/eidolon/values.yaml")["kube"].why == "chart, first_job, tenants and a sample"
 
 
 def test_data_of_unit_tests_does_not_run_sanitizers():
