@@ -80,7 +80,7 @@ ROWS = [
     ("helm/** operator-manifests/**", "scripts dashboards kube:first_job,chart,tenants"),
     ("dashboards/**", "scripts dashboards metrics kube:cluster_metrics,forged_metrics"),
     ("e2e/kube/**", "scripts kube:@,first_job,chart"),
-    ("e2e/CMakeLists.txt", "build-release scripts test-release"),
+    ("e2e/CMakeLists.txt", "build-release scripts"),
     # Suites, and what they run.
     ("e2e/behaviours/test_cuda12.py e2e/cuda12 e2e/cuda12.txt e2e/older_frameworks*", "cuda12 apigen"),
     ("e2e/behaviours/test_*.py", "behaviour:@"),

@@ -96,10 +96,6 @@ def read_graph(build):
     return Graph(build, edges, headers.stdout)
 
 
-def is_compiled(path):
-    return path.startswith((*COMPILED, "cmake/")) or path in ("CMakeLists.txt", "CMakePresets.json")
-
-
 class CTestCase:
     """A test that ctest knows. `number` counts from 1, as ctest's -I does."""
 
@@ -120,13 +116,13 @@ class CTestCase:
         }
         self.program = next((use for use in sorted(self.uses) if use.startswith("tests/")), None)
 
-    def is_reached(self, paths, reached):
-        """Whether the changed paths can affect it; `reached` of them, and what is not compiled affects what is not."""
+    def is_reached(self, paths, scripts, reached):
+        """Whether a change can affect it: `reached` of the changed `paths`; tests without a program read `scripts`."""
         if not self.uses:
-            return any(not is_compiled(path) for path in paths)
+            return bool(scripts)
         for use in self.uses:
             folders = (use + "/",) if use else ("bin/", "lib/")
             if use in reached or (use != self.program and any(one.startswith(folders) for one in reached)):
                 return True
         # Scripts beside the sources change without anything being made of them.
-        return not self.program and any(not is_compiled(path) or path.endswith(".py") for path in paths)
+        return not self.program and any(path.endswith(".py") for path in paths)

@@ -114,8 +114,9 @@ def chosen_tests(preset, tests, selection, reached):
     if reached is None:
         return tests, []
     if preset == "release":
-        paths, groups = [*selection["paths"], *selection["scripts"]], selection["groups"]
-        return [test for test in tests if test.is_reached(paths, reached) or group_of(test.name) in groups], []
+        paths, scripts, groups = (selection[key] for key in ("paths", "scripts", "groups"))
+        found = [one for one in tests if one.is_reached(paths, scripts, reached) or group_of(one.name) in groups]
+        return found, []
     programs = set(chosen_programs(ROOT / "build" / preset, selection, reached))
     return [test for test in tests if test.program in programs], sorted(programs - with_tests)
 

@@ -221,7 +221,7 @@ def test_what_asks_nothing_of_the_machine_answers_at_once(word, tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout
     assert not (tmp_path / "empty").exists()
-    assert time.monotonic() - started < 5  # 0.12 s on an idle machine.
+    assert time.monotonic() - started < 10  # 0.12 s on an idle machine.
 
 
 def test_a_plan_starts_nothing(tmp_path):

@@ -80,9 +80,9 @@ def entry(name, *command, labels=("unit",), environment=()):
     return {"name": name, "command": list(command), "properties": properties}
 
 
-def is_reached(graph, path, *command, environment=()):
+def is_reached(graph, path, *command, environment=(), scripts=()):
     return CTestCase(1, entry("a", *command, environment=environment), BUILD).is_reached(
-        [path], graph.reached([path]) or ()
+        [path] if path else [], scripts, graph.reached([path] if path else [])
     )
 
 
@@ -98,10 +98,12 @@ def test_a_test_is_affected_by_what_its_command_names(graph):
     assert not is_reached(graph, "services/base/base.cc", "python3", "check.py", f"{BUILD}/bin/agent")
 
 
-def test_a_script_without_a_program_is_affected_by_what_is_not_compiled(graph):
-    assert is_reached(graph, "helm/values.yaml", "python3", "e2e/kube/crds.py")
+def test_a_script_is_affected_by_what_scripts_read_or_by_itself(graph):
+    manifests = {"scripts": ["helm/values.yaml"]}
+    assert is_reached(graph, None, "python3", "e2e/kube/crds.py", **manifests)
     assert not is_reached(graph, "services/flow/flow.h", "python3", "e2e/kube/crds.py")
-    assert is_reached(graph, "services/cli/bench_test.py", "python3", "bench_test.py", f"{BUILD}/bin/agent")
+    assert not is_reached(graph, None, "python3", "bench_test.py", f"{BUILD}/bin/agent", **manifests)
+    assert is_reached(graph, "services/flow/bench_test.py", "python3", "bench_test.py", f"{BUILD}/bin/agent")
 
 
 def selection(paths=(), groups=(), scripts=()):
