@@ -20,7 +20,7 @@ from runner import change, history, selection
 from runner.parts import CORES, LOGS, PROVIDERS, ROOT, all_parts, environment_name, provisions, whole
 from runner.processes import Processes, processor_seconds, second_junit, shown
 from runner.schedule import Schedule, Task, simulate
-from runner.words import words_of_failed
+from runner.words import starts_of_torch, words_of_failed
 
 VARIABLES = {"torch": "EIDOLON_PYTHON_PACKAGES", "cuda12": "EIDOLON_OLDER_PACKAGES"}
 
@@ -65,7 +65,7 @@ class Run:
         self.environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1")
         self.packages = {}  # The folder of an environment's packages, by its name.
         self.ended = queue.Queue()
-        self.passed = self.failed = 0
+        self.passed = self.failed = self.starts = 0
         self.flaky, self.names = [], []
 
     def task(self, part):
@@ -112,6 +112,7 @@ class Run:
             self.failed += 1
         if name in self.choices:
             self.passed += ended.passed
+            self.starts += starts_of_torch(ended.text)
             self.names += [name] if ended.good else []
             self.record.add(name, ended.results, ended.seconds, ended.good, ended.choice.share, ended.flaky)
         self.failed += ended.failed
@@ -198,6 +199,7 @@ def print_end(run, a, started, worked, left_out):
     if left_out:
         print(f"     not affected, and not sampled this time: {', '.join(left_out)}")
     print(f"     all parts together {seconds / 60:5.1f} min; {CORES} processors were busy for {share:.0%} of it")
+    print(f"     starts of torch: {run.starts}")
     print(f"{run.passed} passed, {run.failed} failed, {len(left_out)} skipped")
 
 

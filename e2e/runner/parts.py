@@ -74,7 +74,7 @@ def programs(what, preset):
 
 
 def of_release():
-    on_build = {"needs": ("build-release",), "environments": ("torch",), "packages": (BUILDING,), "shows": 6}
+    on_build = {"needs": ("build-release",), "environments": ("torch",), "packages": (BUILDING,)}
 
     def with_packages(*names):
         return on_build | {"packages": (BUILDING, *names)}
@@ -83,8 +83,8 @@ def of_release():
     behaviours = ("-n", str(CORES), "-m", "not alone", "--ignore", "behaviours/test_cuda12.py")
     return [
         Part("headers", (sys.executable, "-B", "e2e/checks/headers.py", release), 211, CORES,
-             **with_packages("clang-19") | {"shows": 0}, always=True),
-        Part("test-release", programs("test", "release"), 280, 0.85 * CORES, **on_build | {"shows": 0}, programs=True),
+             **with_packages("clang-19"), always=True),
+        Part("test-release", programs("test", "release"), 280, 0.85 * CORES, **on_build, programs=True),
         suite("behaviour", "behaviours", *behaviours, seconds=830, processors=0.8 * CORES, **on_build, minutes=45),
         suite("behaviour-alone", "behaviours", "-m", "alone", seconds=120, **on_build, alone=True, words_from="behaviour"),
         # Its turn is that of apigen, so that a run with a sample seldom needs its environment.
@@ -98,10 +98,10 @@ def of_release():
         suite("page", "page", seconds=120, processors=0.8, **with_packages("chromium")),
         suite("compatibility", "compatibility/test_rows.py", command=("e2e/compat", "--short"), seconds=360, processors=1.3,
               **on_build, minutes=25),
-        Part("torture", ("e2e/torture", "--seed", "commit", "--minutes", "2"), 150, CORES, **on_build, turn=2),
+        Part("torture", ("e2e/torture", "--seed", "commit", "--minutes", "2"), 150, CORES, **on_build, turn=2, shows=6),
         # On a machine that has none of its programs it compiles Kubernetes first.
         suite("kube", "kube", command=("e2e/kube/run", "--in-ci"), complete=("e2e/kube/run",),
-              seconds=2300, processors=0.5, **with_packages(*kube_packages()) | {"shows": 60}, minutes=75),
+              seconds=2300, processors=0.5, **with_packages(*kube_packages()), shows=60, minutes=75),
     ]  # fmt: skip
 
 

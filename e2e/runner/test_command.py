@@ -237,13 +237,15 @@ def test_a_plan_starts_nothing(tmp_path):
 
 
 def test_a_run_ends_with_its_counts_and_how_busy_the_processors_were(capsys, monkeypatch):
-    monkeypatch.setattr(command, "all_parts", lambda: [shell("one", "true"), shell("two", "false")])
+    made = [shell("one", "echo starts of torch: 12; true"), shell("two", "echo starts of torch: 30; false")]
+    monkeypatch.setattr(command, "all_parts", lambda: made)
 
     assert command.main(["--only", "one,two"]) == 1
 
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "     only one, two"
-    assert "processors were busy for" in lines[-2]
+    assert "processors were busy for" in lines[-3]
+    assert lines[-2] == "     starts of torch: 42"
     assert lines[-1] == "1 passed, 1 failed, 0 skipped"
     assert json.loads((command.LOGS / "selection.json").read_text())["release"]["everything"]
 

@@ -5,6 +5,7 @@ import re
 CTEST = re.compile(r"(\d+)% tests passed, (\d+) tests failed out of (\d+)")
 PYTEST = re.compile(r"^(?:=+ )?((?:\d+ [a-z]+(?:, )?)+) in [\d.]+s\b.*$", re.M)
 PLAIN = re.compile(r"(\d+) passed, (\d+) failed")
+STARTS = re.compile(r"^starts of torch: (\d+)$", re.M)
 OF_CTEST = re.compile(r"^\s+\d+ - (\S+) \((.*)\)", re.M)
 OF_PYTEST = re.compile(r"^(?:FAILED|ERROR) (\S+\.py(?:::.+?)?)(?: - .*)?$", re.M)
 OF_OURS = re.compile(r"^FAIL (\S+)", re.M)
@@ -30,6 +31,11 @@ def counts_in(text):
         )
     plain = PLAIN.findall(text)
     return (int(plain[-1][0]), int(plain[-1][1])) if plain else None
+
+
+def starts_of_torch(text):
+    """Processes that imported torch, as suites count them (e2e/conftest.py)."""
+    return sum(map(int, STARTS.findall(text)))
 
 
 def names_of_failed(text):
