@@ -92,7 +92,7 @@ def of_release():
         suite("scenarios", "scenarios", seconds=151, processors=0.85 * CORES, **on_build, minutes=30),
         suite("folding", "folding", seconds=195, processors=0.85 * CORES, **on_build, minutes=25),
         suite("messages", "mistakes", seconds=100, **on_build),
-        suite("docs", "docs", command=("e2e/docs/run",), seconds=150, processors=1.3, **on_build, minutes=25,
+        suite("docs", "docs", "-n", "2", seconds=150, processors=1.3, **on_build, minutes=25,
               narrow=pages_alone),
         suite("wheel", "wheel/test_wheel.py", command=("e2e/wheel/test", "venv"), seconds=100, **on_build, turn=0),
         suite("page", "page", seconds=120, processors=0.8, **with_packages("chromium")),
