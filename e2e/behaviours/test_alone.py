@@ -36,7 +36,9 @@ def test_marked_tests_run_last_and_with_nothing_beside_them(tmp_path):
     (tmp_path / "conftest.py").write_text(CONFTEST.replace("HARNESS", repr(str(HARNESS))))
     (tmp_path / "test_order.py").write_text(TESTS)
     command = [sys.executable, "-m", "pytest", "--rootdir", tmp_path, "-n", "4", "--dist", "worksteal"]
-    done = subprocess.run([*command, "--junitxml=results.xml"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [*command, "--junitxml=results.xml"], cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
 
     assert done.returncode == 0 and "19 passed" in done.stdout, done.stdout + done.stderr
     assert "@alone" not in (tmp_path / "results.xml").read_text(), "results show the mark"

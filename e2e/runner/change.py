@@ -116,17 +116,17 @@ def passed_with_all(commit, file=None):
 
 
 def base_of(git, since, file=None):
-    """(commit, why this one, whether it was asked for)."""
-    name = since or os.environ.get(SINCE)
-    if name:
-        commit = git.line("merge-base", name, "HEAD")
-        if commit is None:
-            raise ValueError(f"no commit is called '{name}', or it has no ancestor in common with HEAD")
-        return commit, f"{'--since' if since else SINCE} {name}"
+    """(commit or None, why this one)."""
+    for name, why in ((since, f"--since {since}"), (os.environ.get(SINCE), f"{SINCE} {os.environ.get(SINCE)}")):
+        if name:
+            commit = git.line("merge-base", name, "HEAD")
+            if commit is None and name == since:
+                raise ValueError(f"no commit is called '{name}', or it has no ancestor in common with HEAD")
+            return commit, why if commit else f"{why} is not known here"
     passed = {row.get("commit") for row in tested(file) if row.get("whole")}
     line = git("rev-list", "HEAD") if passed else None
     commit = next((one for one in (line or "").split() if one in passed), None)
-    return commit, "the newest commit that has passed"
+    return commit, "the newest commit that has passed" if commit else "no ancestor has passed here"
 
 
 def groups_of(git, base, uncommitted):
@@ -174,7 +174,7 @@ def find_change(git, since=None, file=None):
     if base is not None:
         change = change_since(git, base, why)
         return change, change
-    change = Change(everything=True, sentence="no ancestor has passed here: everything counts as changed")
+    change = Change(everything=True, sentence=f"{why}: everything counts as changed")
     parent = git.line("rev-parse", "--verify", "HEAD^")
     if parent is None:
         return change, change

@@ -104,6 +104,17 @@ def test_an_unknown_commit_is_named(repository):
         repository.find(since="gone")
 
 
+def test_a_variable_that_names_no_commit_makes_everything_count(repository, monkeypatch):
+    """As the former commit of a branch that was pushed by force."""
+    repository.passed(repository.commit())
+    monkeypatch.setenv(change.SINCE, "0" * 40)
+
+    found = repository.find()[0]
+
+    assert found.everything
+    assert "is not known here: everything counts as changed" in found.sentence
+
+
 def test_what_is_not_committed_counts(repository):
     repository.passed(repository.commit())
     repository.write("services/base/new file.cc")
