@@ -24,6 +24,8 @@ BEFORE = pytest.StashKey[tuple]()
 
 def pytest_addoption(parser):
     parser.addoption("--build", default="build/release", metavar="DIR", help="build to test (default: build/release)")
+    parser.addoption("--python", metavar="DIR", help="environment with PyTorch (default: what e2e/environment makes)")
+    parser.addoption("--update", action="store_true", help="write what is compared, where a suite can")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -31,7 +33,7 @@ def pytest_cmdline_main(config):
     """Every run leaves its results, with seconds, in build/test-logs/SUITE.xml."""
     if not config.option.xmlpath and not config.option.collectonly:
         suite = next((pathlib.Path(a.split("::")[0]) for a in config.args if not a.startswith("-")), E2E)
-        inside = suite.resolve().relative_to(E2E) if suite.resolve().is_relative_to(E2E) else suite
+        inside = suite.resolve().relative_to(E2E) if suite.resolve().is_relative_to(E2E) else pathlib.Path(suite.stem)
         config.option.xmlpath = str(ROOT / "build" / "test-logs" / f"{inside.parts[0] if inside.parts else 'e2e'}.xml")
 
 
@@ -50,8 +52,10 @@ def build(pytestconfig):
 
 
 @pytest.fixture(scope="session")
-def torch_python():
+def torch_python(pytestconfig):
     """The folder of the pinned Python environment with stock PyTorch, which e2e/environment makes."""
+    if pytestconfig.option.python:
+        return pathlib.Path(pytestconfig.option.python)
     made = subprocess.run([E2E / "environment"], stdout=subprocess.PIPE, text=True)
     if made.returncode:
         pytest.fail("e2e/environment could not make the Python environment; see what it printed", pytrace=False)
