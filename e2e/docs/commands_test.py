@@ -108,7 +108,7 @@ class ElsewhereTest(unittest.TestCase):
         self.assertIn("'as' or 'reads' is missing", self.problem("a", part="kube"))
 
     def test_a_file_holds_all_words_in_their_order_or_names_the_page(self):
-        bench = {"part": "test-release", "file": "services/cli/bench/bench_test.py", "why": "b"}
+        bench = {"part": "test-release", "file": "services/cli/bench/test_bench.py", "why": "b"}
         self.assertEqual(self.problem("a", **bench, **{"as": "eidolon bench --quick"}), "")
         self.assertIn("does not hold", self.problem("a", **bench, **{"as": "eidolon bench"}))
         self.assertIn("does not hold", self.problem("a", **bench, **{"as": "eidolon --quick bench"}))

@@ -1,5 +1,5 @@
 """Compiles a kernel with NVRTC as torch does: by the library's name, after torch brought it in. Prints the
-size of the cubin. Run by torch_test.py with and without the shim."""
+size of the cubin. Run by test_torch.py with and without the shim."""
 
 import ctypes
 

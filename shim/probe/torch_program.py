@@ -1,5 +1,5 @@
 """What a training program asks of a GPU, in sections that run alone: `torch_program.py SECTION...`. Run by
-job_test.py on emulated devices; prints one line a section. Values come out as the shim knows them, so
+test_sections.py on emulated devices; prints one line a section. Values come out as the shim knows them, so
 sections check shapes, addresses, times and accounting, not arithmetic."""
 
 import sys
