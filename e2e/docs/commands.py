@@ -1,17 +1,11 @@
 """Runs every command of the documentation, or demands to be told which test does.
 
-    commands.py --build FOLDER --python ENVIRONMENT [PAGE ...]
-
-What sentences name (sentences.py) is looked up.
-
 A page's commands run one after another in one shell, in a folder of their own, as they stand: blocks with a title become
 files there, `bash` blocks and indented ones are run. tested.yaml says for a page what else its folder holds, what runs
 instead of a command, and which commands something else runs; see there. A page that it does not name runs whole. What
 tested.yaml says of a command that no page has, or of a test that is not there, fails as well.
 """
 
-import argparse
-import concurrent.futures
 import os
 import pathlib
 import re
@@ -19,23 +13,19 @@ import shlex
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 
+import elsewhere
+import pages
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
-import elsewhere
-import pages
-import sentences
 
 PAGES = ["README.md", "CONTRIBUTING.md", "docs/**/*.md", "{}/README.md", "e2e/**/README.md"]
 FOLDERS = ("dashboards", "helm", "operator-manifests", "python", "services", "shim")
 MINUTES = 8
-AT_ONCE = 2  # Pages; a command mostly waits for one process to import its framework.
 # Files that a command says it writes.
 WRITTEN = re.compile(r"(?:--(?:html|svg|timeline|record|table|out)|\s-o|[^&\d]>)\s+([\w.-]+\.\w+)\b")
 
@@ -170,57 +160,3 @@ def run_page(page, build, python):
                 if not any(is_written(file, started) for file in folder.rglob(written)):
                     return f"'{pages.name_of(command)}' wrote no {written}"
     return ""
-
-
-def check_sentences(program, root=ROOT):
-    tree = sentences.tree_of(program)
-    for path in all_pages(root):
-        if path.name != "messages.md":  # It is about mistakes.
-            yield from (f"{path.relative_to(root)}: {problem}" for problem in sentences.problems_of(path, tree, root))
-
-
-def run_unit_tests():
-    done = subprocess.run([sys.executable, "-B", str(HERE / "commands_test.py")], capture_output=True, text=True)
-    return "" if done.returncode == 0 else done.stderr[-3000:]
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", default=str(ROOT / "build/release"))
-    parser.add_argument("--python", required=True)
-    parser.add_argument("pages", nargs="*", help="run these only")
-    a = parser.parse_args()
-    passed = failed = 0
-
-    def report(what, problem, started):
-        nonlocal passed, failed
-        passed, failed = passed + (not problem), failed + bool(problem)
-        verdict = f"FAIL {what}: {problem}" if problem else f"ok   {what}  {time.monotonic() - started:.1f} s"
-        print(verdict, flush=True)
-
-    started = time.monotonic()
-    report("tests of this check", run_unit_tests(), started)
-    started = time.monotonic()
-    found, wrong = read()
-    here = sum(len(list(page.run_here())) for page in found)
-    all_commands = sum(len(page.commands) for page in found)
-    report(f"{all_commands} commands, {here} run here, {all_commands - here} by others", "\n  ".join(wrong), started)
-    build = pathlib.Path(a.build).resolve()
-    started = time.monotonic()
-    report("commands that sentences name", "\n  ".join(check_sentences(build / "bin/eidolon")), started)
-    chosen = [page for page in found if list(page.run_here()) and (not a.pages or page.name in a.pages)]
-
-    def run(page):
-        started = time.monotonic()
-        report(page.name, run_page(page, build, a.python), started)
-
-    # The one that takes longest begins.
-    chosen.sort(key=lambda page: page.name != "README.md")
-    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as several:
-        list(several.map(run, chosen))
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
