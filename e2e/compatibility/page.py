@@ -1,8 +1,20 @@
-"""docs/compatibility.md, from the results of e2e/compat."""
+"""docs/compatibility.md, from the results of e2e/compat.
 
+page.py --page    writes the page
+page.py --list    prints the keys of its rows
+"""
+
+import json
+import pathlib
 import re
+import sys
 
 from reasons import REASONS
+from rows import ROWS
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+RESULTS = pathlib.Path(__file__).with_name("results.json")
+PAGE = ROOT / "docs/compatibility.md"
 
 HEAD = """# What runs
 
@@ -132,3 +144,19 @@ def page(rows, results, root):
             "",
         ]
     return "\n".join(lines)
+
+
+def kept_results():
+    return json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+
+
+def main():
+    if "--list" in sys.argv:
+        for row in ROWS:
+            print(f"{row.key:20} {row.group}: {row.name}{' (short form)' if row.short else ''}")
+    else:
+        PAGE.write_text(page(ROWS, kept_results(), ROOT))
+
+
+if __name__ == "__main__":
+    main()

@@ -8,7 +8,7 @@ import re
 import time
 
 from kept import Job
-from trial import Ended, complaint, run
+from row_job import Ended, complaint, run
 
 VERDICT = re.compile(r"^(begins|passes|skipped|wrong): (\w+)(?:: (.*))?$", re.M)
 # A job says so of ranks that end as a test wants them to end; all other reasons are failures of the test as well.
@@ -79,13 +79,13 @@ def job_of(ended, chunk):
 
 
 def run_named(eidolon, main, packages, row, command, folder, names):
-    """As trial.run, of these tests of the suite in one job."""
+    """As row_job.run, of these tests of the suite in one job."""
     ended = run(eidolon, main, packages, row, (*command, *names), folder)
     return ended, "\n".join(lines_of(verdicts(ended, names)))
 
 
 def run_suite(eidolon, main, packages, row, command, folder, kept, tell, seconds=float("inf")):
-    """As trial.run, of all tests of the row's topic but those of the jobs `kept`, which gets the others as they end.
+    """As row_job.run, of all tests of the row's topic but those of the jobs `kept`, which gets the others as they end.
     `tell` is called with a line for each test. After so many seconds no job begins: tests without a verdict are `left`."""
     began = time.monotonic()
     folder.mkdir()

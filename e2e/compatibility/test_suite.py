@@ -1,19 +1,14 @@
 """Tests of suites: what came of their tests, and that a run that was stopped goes on where it stopped."""
 
 import dataclasses
-import pathlib
 import re
-import sys
-import tempfile
-import unittest
 from unittest import mock
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
+import pytest
+import row_job
 import suite
-import trial
 from kept import Jobs, file_for
-from trial import Ended
+from row_job import Ended
 
 COMPLETE = {"phase": "Complete", "prediction": {"unknownReads": 2, "unsupportedCalls": [{"name": "cuCall"}]}}
 CRASHED = {"phase": "Failed", "conditions": [{"type": "Failed", "reason": "CommandFailed", "message": "rank 0 died"}]}
@@ -22,7 +17,7 @@ CRASHED = {"phase": "Failed", "conditions": [{"type": "Failed", "reason": "Comma
 @dataclasses.dataclass(frozen=True)
 class Row:
     key: str = "row"
-    command: tuple = ("python", str(HERE / "suite.py"))
+    command: tuple = ("python", suite.__file__)
     gpus: int = 2
     chunk: int = 2
     topic: str = "all"
@@ -33,27 +28,25 @@ class Stopped(Exception):
     pass
 
 
-class VerdictsTest(unittest.TestCase):
-    def test_a_test_that_ends_its_job_is_wrong_and_those_behind_it_are_left_for_the_next(self):
-        words = "begins: a\npasses: a\nbegins: b\nRuntimeError: no such thing\n"
-        self.assertEqual(
-            suite.verdicts(Ended(CRASHED, words, "", 1.0), ["a", "b", "c"]),
-            {"a": ("passes", ""), "b": ("wrong", "RuntimeError: no such thing")},
-        )
-
-    def test_a_test_cut_short_without_a_word_is_tried_again_first_in_its_job(self):
-        words = "begins: a\npasses: a\nbegins: b\n"
-        self.assertEqual(suite.verdicts(Ended(CRASHED, words, "", 1.0), ["a", "b"]), {"a": ("passes", "")})
-        [(name, (kind, _))] = suite.verdicts(Ended(CRASHED, "begins: b\n", "", 1.0), ["b"]).items()
-        self.assertEqual((name, kind), ("b", "wrong"))
+def test_a_test_that_ends_its_job_is_wrong_and_those_behind_it_are_left_for_the_next():
+    words = "begins: a\npasses: a\nbegins: b\nRuntimeError: no such thing\n"
+    assert suite.verdicts(Ended(CRASHED, words, "", 1.0), ["a", "b", "c"]) == {
+        "a": ("passes", ""),
+        "b": ("wrong", "RuntimeError: no such thing"),
+    }
 
 
-class GoingOnTest(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        self.jobs = []
+def test_a_test_cut_short_without_a_word_is_tried_again_first_in_its_job():
+    words = "begins: a\npasses: a\nbegins: b\n"
+    assert suite.verdicts(Ended(CRASHED, words, "", 1.0), ["a", "b"]) == {"a": ("passes", "")}
+    [(name, (kind, _))] = suite.verdicts(Ended(CRASHED, "begins: b\n", "", 1.0), ["b"]).items()
+    assert (name, kind) == ("b", "wrong")
+
+
+class TestGoingOn:
+    @pytest.fixture(autouse=True)
+    def place(self, tmp_path):
+        self.folder, self.jobs = tmp_path, []
 
     def run_until(self, stopped_at, kept, folder, seconds=float("inf")):
         """Runs a suite of five tests until the job that has the test `stopped_at` is begun."""
@@ -74,40 +67,34 @@ class GoingOnTest(unittest.TestCase):
 
     def test_runs_only_the_tests_that_had_not_ended_and_counts_them_all(self):
         path = self.folder / "jobs.jsonl"
-        with self.assertRaises(Stopped):
+        with pytest.raises(Stopped):
             self.run_until("c", Jobs(path, anew=True), "one")
         ended = self.run_until(None, Jobs(path, anew=False), "two")
-        self.assertEqual(self.jobs, [["a", "b"], ["c", "d"], ["e"]])
-        self.assertEqual(re.findall(r"^passes: (\w)$", ended.words, re.M), list("abcde"))
-        self.assertEqual(ended.wall, 3.0)
-        self.assertEqual(ended.status["prediction"], {"unknownReads": 6, "unsupportedCalls": [{"name": "cuCall"}]})
+        assert self.jobs == [["a", "b"], ["c", "d"], ["e"]]
+        assert re.findall(r"^passes: (\w)$", ended.words, re.M) == list("abcde")
+        assert ended.wall == 3.0
+        assert ended.status["prediction"] == {"unknownReads": 6, "unsupportedCalls": [{"name": "cuCall"}]}
 
     def test_a_run_anew_runs_them_all(self):
         path = self.folder / "jobs.jsonl"
         self.run_until(None, Jobs(path, anew=True), "one")
         self.run_until(None, Jobs(path, anew=True), "two")
-        self.assertEqual(self.jobs, 2 * [["a", "b"], ["c", "d"], ["e"]])
+        assert self.jobs == 2 * [["a", "b"], ["c", "d"], ["e"]]
 
     def test_says_which_tests_were_left_when_its_time_was_over(self):
         path = self.folder / "jobs.jsonl"
-        with self.assertRaises(Stopped):
+        with pytest.raises(Stopped):
             self.run_until("e", Jobs(path, anew=True), "one")
         ended = self.run_until(None, Jobs(path, anew=False), "two", seconds=0)
-        self.assertEqual(
-            re.findall(r"^(\w+): (\w)", ended.words, re.M), [*(("passes", n) for n in "abcd"), ("left", "e")]
-        )
-        result = trial.judged(Row(), ended)
-        self.assertEqual((result["passed"], result["total"], result["left"]), (4, 4, 1))
+        assert re.findall(r"^(\w+): (\w)", ended.words, re.M) == [*(("passes", n) for n in "abcd"), ("left", "e")]
+        result = row_job.judged(Row(), ended)
+        assert (result["passed"], result["total"], result["left"]) == (4, 4, 1)
 
     def test_other_binaries_have_another_file(self):
         build, main = self.folder / "build", self.folder / "main"
         (build / "bin").mkdir(parents=True)
         (build / "bin/eidolon").write_text("one")
         before = file_for(Row(), build, main, main)
-        self.assertEqual(file_for(Row(), build, main, main), before)
+        assert file_for(Row(), build, main, main) == before
         (build / "bin/eidolon").write_text("two")
-        self.assertNotEqual(file_for(Row(), build, main, main), before)
-
-
-if __name__ == "__main__":
-    unittest.main()
+        assert file_for(Row(), build, main, main) != before
