@@ -54,72 +54,52 @@ FILES = {
 
 # What was meant, the words after `eidolon`, and what the message has to contain.
 WORDS = [
-    ("no subcommand", [], "subcommand"),
-    ("a misspelt subcommand", ["rnu", "--", "python", "fine.py"], "'run'"),
-    ("an abbreviated subcommand", ["compl"], "'completion'"),
-    ("a misspelt flag", ["run", "--gpu-per-server", "8", "--", "python", "fine.py"], "'--gpus-per-server'"),
-    ("no program", ["run"], "command"),
-    ("no GPU at all", ["run", "--gpus-per-server", "0", "--", "python", "fine.py"], "1"),
-    ("a word for a number", ["run", "--gpus-per-server", "eight", "--", "python", "fine.py"], "eight"),
-    ("a negative number", ["run", "--servers", "-1", "--", "python", "fine.py"], "1"),
-    ("nothing to measure", ["run", "--measure", "0", "--", "python", "fine.py"], "1"),
-    ("the family of a GPU", ["run", "--gpu", "A100", "--", "python", "fine.py"], "A100-SXM4-80GB"),
-    ("a GPU in lower case", ["run", "--gpu", "h100", "--", "python", "fine.py"], "H100-SXM5-80GB"),
-    ("a misspelt GPU", ["run", "--gpu", "H100-SMX5-80GB", "--", "python", "fine.py"], "'H100-SXM5-80GB'"),
-    ("a GPU without a model", ["run", "--gpu", "RTX-9090", "--", "python", "fine.py"], "Known: "),
-    ("a misspelt preset", ["run", "--preset", "dgx-h10", "--", "python", "fine.py"], "dgx-h100"),
-    ("an unknown host model", ["run", "--host-model", "exact", "--", "python", "fine.py"], "measured"),
-    ("an unknown output", ["run", "-o", "xml", "--", "python", "fine.py"], "json"),
-    ("an unknown kind of folding", ["run", "--fold", "yes", "--", "python", "fine.py"], "required"),
-    ("a cluster file that is not there", ["run", "--cluster", "no.yaml", "--", "python", "fine.py"], "no.yaml"),
-    ("a cluster file that is a job", ["run", "--cluster", "job.yaml", "--", "python", "fine.py"], "SimulatedCluster"),
-    ("a cluster file that is not YAML", ["run", "--cluster", "not.yaml", "--", "python", "fine.py"], "not.yaml"),
-    (
-        "a misspelt field of a cluster",
-        ["run", "--cluster", "misspelt_cluster.yaml", "--", "python", "fine.py"],
-        "gpusPerServer",
-    ),
-    (
-        "a misspelt preset of a cluster",
-        ["run", "--cluster", "misspelt_preset.yaml", "--", "python", "fine.py"],
-        "dgx-h100",
-    ),
-    ("a misspelt fabric", ["run", "--cluster", "misspelt_fabric.yaml", "--", "python", "fine.py"], "fat-tree"),
-    (
-        "a cluster and a GPU",
-        ["run", "--cluster", "cluster.yaml", "--gpu", "H100-SXM5-80GB", "--", "python", "fine.py"],
-        "excludes",
-    ),
-    (
-        "a timeline in a folder that is not there",
-        ["run", "--timeline", "no/trace", "--", "python", "fine.py"],
-        "no/trace",
-    ),
-    (
-        "the length of no timeline",
-        ["run", "--timeline-iterations", "2", "--", "python", "fine.py"],
-        "--timeline",
-    ),
-    ("a misspelt field to explain", ["explain", "job.spec.iteration"], "'iterations'"),
-    ("a shell without completion", ["completion", "tcsh"], "bash"),
-    ("a report of no file", ["report", "--file", "no.json"], "no.json"),
-    ("a comparison with one job", ["compare", "llama"], "second"),
-    ("a comparison with no file", ["compare", "no.json", "llama"], "no.json"),
-    ("a comparison with a job that has not run", ["compare", "job.yaml", "llama"], "has run"),
-    ("a token file that is not there", ["--token-file", "no.token", "get"], "no.token"),
-    ("a document that is not there", ["submit", "-f", "no.yaml"], "no.yaml"),
-    ("no document", ["submit"], "--file"),
+    ("no subcommand", "", "subcommand"),
+    ("a misspelt subcommand", "rnu -- python fine.py", "'run'"),
+    ("an abbreviated subcommand", "compl", "'completion'"),
+    ("a misspelt flag", "run --gpu-per-server 8 -- python fine.py", "'--gpus-per-server'"),
+    ("no program", "run", "command"),
+    ("no GPU at all", "run --gpus-per-server 0 -- python fine.py", "1"),
+    ("a word for a number", "run --gpus-per-server eight -- python fine.py", "eight"),
+    ("a negative number", "run --servers -1 -- python fine.py", "1"),
+    ("nothing to measure", "run --measure 0 -- python fine.py", "1"),
+    ("the family of a GPU", "run --gpu A100 -- python fine.py", "A100-SXM4-80GB"),
+    ("a GPU in lower case", "run --gpu h100 -- python fine.py", "H100-SXM5-80GB"),
+    ("a misspelt GPU", "run --gpu H100-SMX5-80GB -- python fine.py", "'H100-SXM5-80GB'"),
+    ("a GPU without a model", "run --gpu RTX-9090 -- python fine.py", "Known: "),
+    ("a misspelt preset", "run --preset dgx-h10 -- python fine.py", "dgx-h100"),
+    ("an unknown host model", "run --host-model exact -- python fine.py", "measured"),
+    ("an unknown output", "run -o xml -- python fine.py", "json"),
+    ("an unknown kind of folding", "run --fold yes -- python fine.py", "required"),
+    ("a cluster file that is not there", "run --cluster no.yaml -- python fine.py", "no.yaml"),
+    ("a cluster file that is a job", "run --cluster job.yaml -- python fine.py", "SimulatedCluster"),
+    ("a cluster file that is not YAML", "run --cluster not.yaml -- python fine.py", "not.yaml"),
+    ("a misspelt field of a cluster", "run --cluster misspelt_cluster.yaml -- python fine.py", "gpusPerServer"),
+    ("a misspelt preset of a cluster", "run --cluster misspelt_preset.yaml -- python fine.py", "dgx-h100"),
+    ("a misspelt fabric", "run --cluster misspelt_fabric.yaml -- python fine.py", "fat-tree"),
+    ("a cluster and a GPU", "run --cluster cluster.yaml --gpu H100-SXM5-80GB -- python fine.py", "excludes"),
+    ("a timeline in a folder that is not there", "run --timeline no/trace -- python fine.py", "no/trace"),
+    ("the length of no timeline", "run --timeline-iterations 2 -- python fine.py", "--timeline"),
+    ("a misspelt field to explain", "explain job.spec.iteration", "'iterations'"),
+    ("a shell without completion", "completion tcsh", "bash"),
+    ("a report of no file", "report --file no.json", "no.json"),
+    ("a comparison with one job", "compare llama", "second"),
+    ("a comparison with no file", "compare no.json llama", "no.json"),
+    ("a comparison with a job that has not run", "compare job.yaml llama", "has run"),
+    ("a token file that is not there", "--token-file no.token get", "no.token"),
+    ("a document that is not there", "submit -f no.yaml", "no.yaml"),
+    ("no document", "submit", "--file"),
 ]
 PROGRAMS = [
-    ("a misspelt program", ["pyhton", "fine.py"], "pyhton"),
-    ("a script that is not there", ["python", "fien.py"], "fien.py"),
-    ("a script that fails", ["python", "broken.py"], "the learning rate is negative"),
-    ("a package that is not there", ["python", "missing_module.py"], "flash_atention"),
-    ("a script for the CPU", ["python", "cpu.py"], "no GPU work was seen"),
-    ("a GPU more than there are", ["python", "second_gpu.py"], "invalid device ordinal"),
-    ("only warm-up", ["python", "warm.py"], "lower the warm-up"),
-    ("fewer steps than are measured", ["python", "short.py"], "2 of 5 iterations"),
-    ("a model that does not fit", ["python", "large.py"], "at least"),
+    ("a misspelt program", "pyhton fine.py", "pyhton"),
+    ("a script that is not there", "python fien.py", "fien.py"),
+    ("a script that fails", "python broken.py", "the learning rate is negative"),
+    ("a package that is not there", "python missing_module.py", "flash_atention"),
+    ("a script for the CPU", "python cpu.py", "no GPU work was seen"),
+    ("a GPU more than there are", "python second_gpu.py", "invalid device ordinal"),
+    ("only warm-up", "python warm.py", "lower the warm-up"),
+    ("fewer steps than are measured", "python short.py", "2 of 5 iterations"),
+    ("a model that does not fit", "python large.py", "at least"),
 ]
 # Of a program without repetition the whole is predicted, which the report says.
 PREDICTED = {"only warm-up"}
@@ -138,35 +118,31 @@ DOCUMENTS = [
     ("an empty document", "empty.yaml", "empty"),
 ]
 NAMED = [
-    ("a report of an unknown job", ["get", "lama"], "lama"),
-    ("logs of an unknown job", ["logs", "lama"], "lama"),
-    ("waiting for an unknown job", ["wait", "lama"], "lama"),
-    ("deleting an unknown job", ["delete", "lama"], "lama"),
+    ("a report of an unknown job", "get lama", "lama"),
+    ("logs of an unknown job", "logs lama", "lama"),
+    ("waiting for an unknown job", "wait lama", "lama"),
+    ("deleting an unknown job", "delete lama", "lama"),
 ]
 
 
 @dataclasses.dataclass(frozen=True)
 class Mistake:
     name: str
-    words: list  # After `eidolon`.
+    words: str  # After `eidolon`.
     wanted: str  # In the message.
     shown: str = ""  # What the table shows in the place of these words.
     asks_server: bool = False
 
-    @property
-    def command(self):
-        return self.shown or "eidolon " + " ".join(self.words)
-
 
 MISTAKES = [
     *(Mistake(*row) for row in WORDS),
-    Mistake("no server", ["--data-dir", "none", "--server", "127.0.0.1:1", "get"], "eidolon up"),
+    Mistake("no server", "--data-dir none --server 127.0.0.1:1 get", "eidolon up"),
     *(
-        Mistake(name, ["run", "--host-model", "fixed", "--", *program], wanted, f"eidolon run -- {' '.join(program)}")
-        for name, program, wanted in PROGRAMS
+        Mistake(name, f"run --host-model fixed -- {words}", wanted, f"run -- {words}")
+        for name, words, wanted in PROGRAMS
     ),
     *(
-        Mistake(f"in a document: {name}", ["submit", "-f", file], wanted, asks_server=True)
+        Mistake(f"in a document: {name}", f"submit -f {file}", wanted, asks_server=True)
         for name, file, wanted in DOCUMENTS
     ),
     *(Mistake(*row, asks_server=True) for row in NAMED),
