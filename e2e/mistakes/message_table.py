@@ -39,7 +39,8 @@ class Table:
         row = f"| {name} | `{shown}` | {status} | `{kept(text)}` |\n"
         if self.update:
             self.rows[name] = row
-        assert self.rows.get(name) == row, "docs/messages.md differs; e2e/messages --update writes it"
+        before = self.rows.get(name, "")
+        assert before == row, f"docs/messages.md differs; e2e/messages --update writes it:\n{before}{row}"
 
     def page(self, names):
         return HEAD + "".join(self.rows[name] for name in names if name in self.rows)
