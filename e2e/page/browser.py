@@ -1,11 +1,12 @@
 """A headless Chromium with an empty profile, and what every page must keep: no error, no request elsewhere, no
 dialog, nothing that its policy refuses."""
 
+import contextlib
+import functools
 import pathlib
 import tempfile
 
-import axe_playwright_python
-from playwright.sync_api import sync_playwright
+import environments
 
 FLAGS = [
     "--no-sandbox",
@@ -16,46 +17,87 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-AXE = (pathlib.Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
 # Every rule of axe-core, best practices included.
 FIND_VIOLATIONS = """axe.run().then(result => result.violations.map(rule =>
     `${rule.id} (${rule.impact}): ${rule.nodes.slice(0, 3).map(node => node.html.slice(0, 160)).join("  ")}`))"""
 
 
-class Browser:
-    """A context manager. `tab` opens the page with a link that `eidolon link` would print."""
+@contextlib.contextmanager
+def launched():
+    """Playwright's Chromium."""
+    environments.bring("e2e/page/environment")
+    from playwright.sync_api import sync_playwright
 
-    def __init__(self, server):
-        self.server = server
+    with tempfile.TemporaryDirectory(prefix="eidolon-browser-") as home, sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path="/usr/bin/chromium", headless=True, args=FLAGS, env={"HOME": home}
+        )
+        yield chromium
+        chromium.close()
+
+
+def fill_in(tab, **fields):
+    """Of the form."""
+    for name, value in fields.items():
+        tab.fill(f"#field-{name}", value)
+
+
+@functools.cache
+def axe():
+    import axe_playwright_python
+
+    return pathlib.Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text()
+
+
+class Browser:
+    """Tabs of one server's page, which are closed at its end; a context manager that fails where one of them had
+    trouble. `pictures`: a folder for pictures of views, or None."""
+
+    def __init__(self, chromium, server, pictures=None):
+        self.chromium, self.server, self.pictures = chromium, server, pictures
         self.address = f"http://{server.address}"
-        self.problems = []
+        self.contexts, self.problems, self.expects_dialog = [], [], False
 
     def __enter__(self):
-        self.folder = tempfile.TemporaryDirectory(prefix="eidolon-browser-")
-        self.playwright = sync_playwright().start()
-        self.chromium = self.playwright.chromium.launch(
-            executable_path="/usr/bin/chromium", headless=True, args=FLAGS, env={"HOME": self.folder.name}
-        )
         return self
 
-    def __exit__(self, *_):
-        self.chromium.close()
-        self.playwright.stop()
-        self.folder.cleanup()
+    def __exit__(self, kind, *_):
+        for context in self.contexts:
+            context.close()
+        if kind is None:
+            self.expect_no_trouble()
 
-    def tab(self, route="/", theme="light", width=1280, token=True):
-        context = self.chromium.new_context(color_scheme=theme, viewport={"width": width, "height": 900})
+    def expect_no_trouble(self):
+        found, self.problems = self.problems, []
+        assert not found, f"the browser says: {found}"
+
+    def new_tab(self, theme, width, **options):
+        context = self.chromium.new_context(color_scheme=theme, viewport={"width": width, "height": 900}, **options)
+        self.contexts.append(context)
         tab = context.new_page()
         tab.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
-        tab.on("console", self.note_console)
         tab.on("dialog", self.note_dialog)
+        return tab
+
+    def tab(self, route="/", theme="light", width=1280, token=True):
+        """The page, opened with a link that `eidolon link` would print."""
+        tab = self.new_tab(theme, width)
+        tab.on("console", self.note_console)
         tab.on("request", self.note_request)
-        self.expects_dialog = False
         if token:
             tab.goto(self.link())
             tab.wait_for_selector("h1")
         tab.goto(f"{self.address}/#{route}")
         return tab
+
+    def tab_of_file(self, file, theme="light", width=1280):
+        """A file without any network, and the addresses that it asks for."""
+        tab, asked = self.new_tab(theme, width, offline=True), []
+        tab.on("request", lambda request: asked.append(request.url))
+        tab.on("console", lambda message: self.problems.append(f"console: {message.text}"))
+        tab.goto(file.as_uri())
+        tab.wait_for_selector("h1")
+        return tab, asked
 
     def link(self):
         """As `eidolon link` prints it."""
@@ -72,6 +114,13 @@ class Browser:
         if not self.expects_dialog:
             self.problems.append(f"dialog: {dialog.message}")
         dialog.accept()
+
+    @contextlib.contextmanager
+    def dialog(self):
+        """A dialog is expected in here, and accepted."""
+        self.expects_dialog = True
+        yield
+        self.expects_dialog = False
 
     def note_request(self, request):
         if not request.url.startswith((self.address + "/", f"blob:{self.address}/")):
@@ -93,10 +142,22 @@ class Browser:
         except Exception as error:
             raise AssertionError(f"{condition}: {error}") from error
 
+    def expect_usable(self, tab, name):
+        """Accessible, and not wider than the screen."""
+        found = self.violations(tab)
+        assert not found, f"{name}: {found}"
+        over = tab.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert over <= 0, f"{name} is {over} pixels wider than the screen"
+        self.picture(tab, name)
+
+    def picture(self, tab, name):
+        if self.pictures:
+            tab.screenshot(path=self.pictures / f"{name}.png", full_page=True)
+
     def violations(self, tab):
         """What axe-core finds. It is brought in past the policy, which would refuse it."""
         session = tab.context.new_cdp_session(tab)
-        session.send("Runtime.evaluate", {"expression": AXE})
+        session.send("Runtime.evaluate", {"expression": axe()})
         return tab.evaluate(FIND_VIOLATIONS)
 
     def heap_bytes(self, tab):

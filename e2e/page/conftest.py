@@ -1,0 +1,162 @@
+"""A browser, a server, and the jobs and sweeps that its page shows: each is made once, when a test first asks for it."""
+
+import json
+import pathlib
+import shutil
+import signal
+import sqlite3
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(pathlib.Path(__file__).parent), str(ROOT / "dashboards")]
+
+from browser import Browser, fill_in, launched
+from page_jobs import GPUS, LOOP, STEPS, completed, document, job_spec, loop_spec
+from server import Server
+
+COPIES = 1000
+
+
+def pytest_addoption(parser):
+    parser.addoption("--pictures", metavar="DIR", help="keep a picture of each view of the page there")
+
+
+@pytest.fixture(scope="session")
+def pictures(pytestconfig):
+    chosen = pytestconfig.getoption("pictures", None)
+    if chosen:
+        (ROOT / chosen).mkdir(parents=True, exist_ok=True)
+    return ROOT / chosen if chosen else None
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    if not shutil.which("chromium"):
+        pytest.fail("chromium is missing: run e2e/packages --tests", pytrace=False)
+    with launched() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def page_server(build, torch_python, folder):
+    """Its tests leave jobs there that others do not mind."""
+    data = folder / "page"
+    data.mkdir(mode=0o700)
+    with Server(build, torch_python, data=data) as running:
+        yield running
+
+
+@pytest.fixture
+def browser(chromium, page_server, pictures):
+    """Of one test."""
+    with Browser(chromium, page_server, pictures) as tabs:
+        yield tabs
+
+
+@pytest.fixture(scope="session")
+def by_form(chromium, page_server, pictures, folder):
+    """The browser with the tab that submitted the job "by-form" and followed it to its end."""
+    spec = job_spec(folder, LOOP)
+    with Browser(chromium, page_server, pictures) as tabs:
+        tabs.followed = tab = tabs.tab("/submit")
+        fill_in(tab, name="by-form", preset="", gpu=GPUS[0], gpus="2", directory=spec["code"]["directory"])
+        fill_in(tab, tokens="8192", command="torchrun script.py")
+        tab.click("button[type=submit]")
+        tab.wait_for_selector("h1:text-is('by-form')")
+        tab.wait_for_selector(".job .tag.phase-complete", timeout=60000)
+        tabs.expect_no_trouble()
+        yield tabs
+
+
+@pytest.fixture(scope="session")
+def job(by_form):
+    """The job that the form submitted."""
+    return by_form.server.get("by-form")
+
+
+@pytest.fixture(scope="session")
+def traced(page_server, folder):
+    """A job with a timeline and a recording."""
+    kept = {"timeline": {"iterations": 1}, "recording": True}
+    return completed(page_server, "traced", loop_spec(folder, measure=2, outputs=kept))
+
+
+@pytest.fixture(scope="session")
+def changed(page_server, folder):
+    """A job with less work than "by-form"; the name of its program is markup, and stands in sentences about it."""
+    script = LOOP.replace("8192, 4096", "2048, 4096")
+    return completed(page_server, "changed", loop_spec(folder, script, file="<img src=x onerror=alert(7)>.py"))
+
+
+@pytest.fixture(scope="session")
+def by_form_sweep(chromium, page_server, pictures, folder):
+    """The browser with the tab that submitted the sweep "swept" and followed it to its end."""
+    spec = job_spec(folder, STEPS)
+    with Browser(chromium, page_server, pictures) as tabs:
+        tabs.followed = tab = tabs.tab("/submit?kind=sweep")
+        tab.wait_for_selector("#field-kind")
+        fill_in(tab, name="swept", preset="", gpu=GPUS[0], gpus="1", directory=spec["code"]["directory"])
+        fill_in(tab, command="python script.py", tokens="4096", warmup="2", measure="3")
+        matrix = f"cluster.server.gpu: [{GPUS[0]}, {GPUS[1]}]"
+        written = tab.input_value("#document")
+        assert matrix in written and "kind: SimulationSweep" in written, written
+        price = f"  price: {{{GPUS[0]}: 2.5, {GPUS[1]}: 6}}\n"
+        tab.fill("#document", written.replace(matrix, f"{matrix}\n    replay.hostFactor: [1, 0.5]") + price)
+        tab.click("button[type=submit]")
+        tab.wait_for_selector("h1:text-is('swept')")
+        tab.wait_for_selector(".job-head .tag.phase-complete", timeout=90000)
+        tabs.expect_no_trouble()
+        yield tabs
+
+
+@pytest.fixture(scope="session")
+def points(by_form_sweep):
+    """Of the sweep that the form submitted."""
+    return by_form_sweep.server.request("GET", "/api/v1/namespaces/default/simulationsweeps/swept")[1]["status"][
+        "points"
+    ]
+
+
+@pytest.fixture(scope="session")
+def cluster(page_server):
+    """A cluster that is kept by name."""
+    spec = {"servers": 16, "server": {"preset": "dgx-h100"}}
+    path = "/api/v1/namespaces/default/simulatedclusters"
+    status, answer = page_server.request("POST", path, document("pod", spec, kind="SimulatedCluster"))
+    assert status == 201, answer
+
+
+@pytest.fixture(scope="session")
+def crowded_server(job, page_server, build, torch_python, folder):
+    """A server with that job, a thousand copies of it, and nothing else."""
+    data = folder / "crowded"
+    data.mkdir(mode=0o700)
+    # The server holds its store for itself: while it stands still the files are as a crash would leave them.
+    page_server.process.send_signal(signal.SIGSTOP)
+    for file in page_server.store.glob("*.db*"):
+        shutil.copy(file, data)
+    page_server.process.send_signal(signal.SIGCONT)
+    to = sqlite3.connect(next(data.glob("*.db")))
+    with to:
+        for table in ("sweeps", "requests"):
+            to.execute(f"DELETE FROM {table}")
+        to.execute("DELETE FROM jobs WHERE name != 'by-form'")
+        columns = "namespace, created_unix_ns, version, status"
+        *row, text = to.execute(f"SELECT {columns}, document FROM jobs").fetchone()
+        for i in range(COPIES):
+            copy = json.loads(text)
+            copy["metadata"]["name"] = f"many-{i}"
+            words = [*row, f"many-{i}", json.dumps(copy)]
+            to.execute(f"INSERT INTO jobs ({columns}, name, document) VALUES (?, ?, ?, ?, ?, ?)", words)
+    to.close()
+    with Server(build, torch_python, data=data) as running:
+        yield running
+
+
+@pytest.fixture
+def crowded(chromium, crowded_server, pictures):
+    """A browser of one test, on the page of that server."""
+    with Browser(chromium, crowded_server, pictures) as tabs:
+        yield tabs

@@ -1,0 +1,42 @@
+"""Each view of the page, in both themes and on a narrow screen: axe-core finds nothing, and none is too wide."""
+
+import pytest
+from browser import Browser
+
+# The route of each, what shows that it is there, and the fixtures whose jobs and sweeps it shows.
+VIEWS = {
+    "list": ("/", ".jobs tbody tr", ["job"]),
+    "job": ("/jobs/default/by-form", ".kernels tbody tr", ["job"]),
+    "path": ("/jobs/default/traced", "h2:text-is('Critical path')", ["traced"]),
+    "submit": ("/submit", "#field-name", []),
+    "compare": ("/compare?a=default%2Fby-form&b=default%2Fby-form", ".verdict", ["job"]),
+    "causes": ("/compare?a=default%2Fby-form&b=default%2Fchanged", ".causes tbody tr", ["job", "changed"]),
+    "clusters": ("/clusters", ".topology", ["cluster"]),
+    "missing": ("/jobs/default/nothing", "text=No such job", []),
+    "sweeps": ("/sweeps", ".sweeps tbody tr", ["points"]),
+    "sweep": ("/sweeps/default/swept", ".chart svg", ["points"]),
+    "submit-sweep": ("/submit?kind=sweep", "#field-kind", []),
+    "sweep-missing": ("/sweeps/default/nothing", "text=No such sweep", []),
+}
+SCREENS = [("light", 1280), ("dark", 1280), ("light", 360), ("dark", 360)]
+
+
+@pytest.fixture(scope="module", params=SCREENS, ids=lambda screen: f"{screen[0]}-{screen[1]}")
+def screen(request, chromium, page_server, pictures):
+    """A browser with one tab, which goes from view to view, and its name."""
+    theme, width = request.param
+    with Browser(chromium, page_server, pictures) as browser:
+        yield browser, browser.tab(theme=theme, width=width), f"{theme}-{width}"
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_everybody_can_use_it_in_light_and_dark_and_on_narrow_screens(screen, view, request):
+    browser, tab, name = screen
+    route, selector, shown = VIEWS[view]
+    for fixture in shown:
+        request.getfixturevalue(fixture)
+    tab.goto(f"{browser.address}/#{route}")
+    tab.wait_for_selector(selector)
+    tab.wait_for_timeout(150)
+    browser.expect_usable(tab, f"{view}-{name}")
+    browser.expect_no_trouble()
