@@ -39,9 +39,9 @@ def fell_behind(row, result, before):
 
 @pytest.fixture
 def options(pytestconfig, monkeypatch):
-    """Those of conftest.py. Where nothing is kept, the ranks of torchrun share its import of torch."""
-    if not pytestconfig.getoption("keep", False):
-        monkeypatch.setenv("RANKS_GO_ON", "1")
+    """Those of conftest.py. In the short form the ranks of torchrun share its import of torch."""
+    if pytestconfig.option.markexpr == "short":
+        monkeypatch.setenv("RANKS_GO_ON", os.environ.get("RANKS_GO_ON", "1"))
     return pytestconfig.option
 
 
