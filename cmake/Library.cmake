@@ -6,9 +6,9 @@
 #     DEPS    eidolon::base eidolon::network_engine
 #     TESTS   fair_share_test.cc link_test.cc)
 #
-# Target eidolon_<name>, alias eidolon::<name>, test binary <name>_test. TEST_DEPS adds libraries that only the tests
-# need. ALONE names sources with compile options of their own. The thread sanitizer's preset has the tests of libraries
-# that start threads or wait for them, or whose tests do.
+# Target eidolon_<name>, alias eidolon::<name>; objects of the tests <name>_test, which the room's program links.
+# TEST_DEPS adds libraries that only the tests need. ALONE names sources with compile options of their own. The thread
+# sanitizer's preset has the tests of libraries that start threads or wait for them, or whose tests do.
 #
 # That each header includes what it needs is checked by e2e/checks/headers.py: compiling sources together does not show it.
 find_package(GTest REQUIRED)
@@ -33,7 +33,7 @@ add_custom_target(fuzzers)
 add_custom_target(benchmarks)
 
 # Compiles the sources of a library a few at a time as one: two thirds of a compiler's work here are headers that
-# most of them include. So names in unnamed namespaces are unique within a library, and within a test program. Includes
+# most of them include. So names in unnamed namespaces are unique within a library, and within its tests. Includes
 # are relative to the tree, so that checkouts in other folders share the compiler's cache. CMake's own UNITY_BUILD writes
 # absolute ones.
 # `alone`: sources with flags of their own. What is generated is left alone too, and the shim's exports, whose macros
@@ -100,11 +100,9 @@ function(eidolon_library name)
     message(FATAL_ERROR "eidolon_library(${name}): unknown arguments ${ARG_UNPARSED_ARGUMENTS}")
   endif()
   set(target eidolon_${name})
-  if(EIDOLON_SANITIZE STREQUAL "thread")
-    eidolon_find_threads(threads ${ARG_HEADERS} ${ARG_SOURCES} ${ARG_TESTS})
-    if(NOT threads)
-      set(ARG_TESTS)
-    endif()
+  eidolon_find_threads(threads ${ARG_HEADERS} ${ARG_SOURCES} ${ARG_TESTS})
+  if(EIDOLON_SANITIZE STREQUAL "thread" AND NOT threads)
+    set(ARG_TESTS)
   endif()
   if(ARG_SOURCES)
     if(EIDOLON_UNITY)
@@ -126,13 +124,27 @@ function(eidolon_library name)
     target_sources(${target} ${scope} FILE_SET HEADERS BASE_DIRS ${CMAKE_SOURCE_DIR} FILES ${ARG_HEADERS})
   endif()
   if(ARG_TESTS)
-    eidolon_test(${name}_test SOURCES ${ARG_TESTS} DEPS eidolon::${name} ${ARG_TEST_DEPS})
+    set(has_threads)
+    if(threads)
+      set(has_threads THREADS)
+    endif()
+    eidolon_test(${name}_test SOURCES ${ARG_TESTS} DEPS eidolon::${name} ${ARG_TEST_DEPS} ${has_threads})
   endif()
 endfunction()
 
-# eidolon_test(<name> SOURCES ... DEPS ...): a GoogleTest binary whose cases ctest knows one by one.
+# eidolon_test(<name> SOURCES ... DEPS ... [OWN_PROGRAM] [THREADS]): GoogleTest cases that ctest knows one by one.
+#
+# They are compiled as objects, which the test program of the folder's room links (Rooms.cmake). CTest runs each case in a
+# process of its own, so cases of a room may need different processes. OWN_PROGRAM is for what is decided before main: by a
+# constructor of the test, by a function of libc that it replaces, or by a library that is linked whole. THREADS: what is
+# tested has threads, even if the sources of the test have none.
 function(eidolon_test name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "OWN_PROGRAM;THREADS" "" "SOURCES;DEPS" ${ARGN})
+  eidolon_find_room(room)
+  eidolon_find_threads(threads ${ARG_SOURCES})
+  if(ARG_THREADS)
+    set(threads TRUE)
+  endif()
   if(EIDOLON_UNITY_TESTS)
     eidolon_compile_together(ARG_SOURCES 12 "")
   endif()
@@ -141,16 +153,22 @@ function(eidolon_test name)
   if(NOT compiled)
     message(FATAL_ERROR "${name}: none of its sources would be compiled, so that it had no test")
   endif()
-  add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE eidolon::options ${ARG_DEPS} GTest::gmock GTest::gtest_main
-                        $<TARGET_NAME_IF_EXISTS:eidolon_sanitizer_options>)
+  if(ARG_OWN_PROGRAM)
+    add_executable(${name} ${ARG_SOURCES})
+  else()
+    eidolon_test_objects(${name} ${ARG_SOURCES})
+    set_property(GLOBAL APPEND PROPERTY EIDOLON_TESTS_OF_${room} ${name})
+    if(threads)
+      set_property(GLOBAL PROPERTY EIDOLON_THREADS_IN_${room} TRUE)
+    endif()
+  endif()
+  target_link_libraries(${name} PRIVATE eidolon::options ${ARG_DEPS} GTest::gmock GTest::gtest_main)
   target_compile_options(${name} PRIVATE ${EIDOLON_SELDOM_RUN})
   eidolon_use_precompiled(${name} "${EIDOLON_TEST_HEADERS}")
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_include_directories(${name} PRIVATE ${CMAKE_BINARY_DIR}/generated)
-  add_dependencies(unit_tests ${name})
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-                       PROPERTIES TIMEOUT ${EIDOLON_TEST_TIMEOUT} LABELS unit)
+  if(ARG_OWN_PROGRAM)
+    eidolon_test_program(${name} ${room} ${threads})
+  endif()
 endfunction()
 
 # eidolon_binary(<name> SOURCES ... DEPS ...): an executable in <build>/bin.

@@ -1,7 +1,7 @@
 // An agent inside a test: makes a run directory, a server page, a socket and a segment, drains the
 // ring and answers questions, so that handlers are tested without preloading and without services.
 //
-// One per test binary: the session is one per process. Use it through a global:
+// One per process, as the session is. Use it through a global:
 //
 //   FakeAgent& agent = FakeAgent::Start();     // Before the first GPU call; later calls return the
 //   same. agent.Reset();                             // Forgets records, default answers again.
