@@ -1,7 +1,7 @@
 # The rooms of the tests: folders whose cases are linked into one program, <build>/tests/<room>_tests.
 #
 # A folder belongs to the room that names it or the nearest folder above it. Folders that link gRPC have rooms of their
-# own: loading its sixty libraries takes three times as long as a typical case. Two folders that give different fixtures
+# own: loading its sixty libraries takes longer than most cases do. Two folders that give different fixtures
 # the same name are in different rooms, because GoogleTest rejects that within a program.
 set(EIDOLON_ROOMS
   base            services/base services/cluster services/critical_path services/estimate services/folding services/host_speed
@@ -77,13 +77,19 @@ function(eidolon_test_program program room threads)
     eidolon::options GTest::gmock GTest::gtest_main $<TARGET_NAME_IF_EXISTS:eidolon_sanitizer_options>)
   set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_dependencies(unit_tests ${program})
-  set(labels "unit\\;room:${room}")
-  if(threads)
-    string(APPEND labels "\\;threads")
-  endif()
   gtest_discover_tests(${program} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-                       WORKING_DIRECTORY ${CMAKE_BINARY_DIR}/tests
-                       PROPERTIES TIMEOUT ${EIDOLON_TEST_TIMEOUT} LABELS "${labels}")
+                       WORKING_DIRECTORY ${CMAKE_BINARY_DIR}/tests PROPERTIES TIMEOUT ${EIDOLON_TEST_TIMEOUT})
+  # ctest reads this after the cases, whose names are in <program>_TESTS. What discovers them loses all labels but the first.
+  set(labels unit room:${room})
+  if(threads)
+    list(APPEND labels threads)
+  endif()
+  set(script ${CMAKE_CURRENT_BINARY_DIR}/${program}_labels.cmake)
+  file(CONFIGURE OUTPUT ${script} @ONLY CONTENT "if(@program@_TESTS)
+  set_tests_properties(\${@program@_TESTS} PROPERTIES LABELS \"@labels@\")
+endif()
+")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${script})
 endfunction()
 
 # Links the programs, when all folders have named their tests.
