@@ -138,8 +138,8 @@ CARELESS = """
 """
 
 
-def train_carelessly(world, how):
-    return world.run(CARELESS.replace("CLOSE", how), measure=100, boundary="{log: step}", light=True)
+def train_carelessly(world, how, boundary="auto"):
+    return world.run(CARELESS.replace("CLOSE", how), measure=100, boundary=boundary, light=True)
 
 
 def test_a_program_that_closes_all_descriptors_is_predicted_to_its_end(world):
@@ -162,13 +162,13 @@ def test_a_program_that_closes_all_descriptors_is_predicted_to_its_end(world):
 def test_a_rank_that_cuts_its_connection_is_not_complete(world):
     # A system call of its own: nothing of ours stands between.
     how = "[ctypes.CDLL(None).syscall(3, file) for file in range(3, 1000)]"
-    job = train_carelessly(world, how)
+    job = train_carelessly(world, how, "{log: step}")
     expect_failed(job, "SessionLost", "rank 0 (pid ", "closed its connection to the agent and went on")
     assert job["status"]["prediction"]["iterationPicoseconds"], "what was measured before is not kept"
 
 
 def test_a_rank_that_replaces_itself_is_not_complete(world):
-    job = train_carelessly(world, 'os.execv("/bin/echo", ["echo", "done"])')
+    job = train_carelessly(world, 'os.execv("/bin/echo", ["echo", "done"])', "{log: step}")
     expect_failed(job, "SessionLost", "rank 0 (pid ", "replaced itself by another program")
     assert "done" in world.logs(job), "the other program did not run"
     assert job["status"]["prediction"]["iterationPicoseconds"], "what was measured before is not kept"
