@@ -8,6 +8,7 @@
 
 #include "services/base/log.h"
 #include "services/base/text.h"
+#include "services/controller/place/agent_processes.h"
 #include "services/controller/place/run_directory.h"
 
 namespace eidolon::controller::embedded {
@@ -55,6 +56,9 @@ Controller::~Controller() { (void)Stop(); }
 void Controller::Start(const std::string& address) {
   starter_.SetAddress(address);
   RemoveLeftBehind();
+  if (const int orphans = place::KillOrphanRanks(options_.run_root); orphans > 0) {
+    Log(Level::kWarning, "orphan_ranks_killed", {{"count", StrCat(orphans)}});
+  }
   {
     const std::lock_guard lock(state_.mutex());
     state_.SetStarted();

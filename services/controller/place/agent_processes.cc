@@ -340,13 +340,11 @@ bool IsInFolder(std::string_view path, std::string_view folder) {
   return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
 }
 
-// `environment` as in /proc/PID/environ. Ranks have the first variable, agents the second.
-bool BelongsToRun(std::string_view environment, std::string_view run_directory) {
-  constexpr std::string_view kRank = "EIDOLON_RUN_DIR=", kAgent = "EIDOLON_RUN_FOLDERS=";
+constexpr std::string_view kRank = "EIDOLON_RUN_DIR=", kAgent = "EIDOLON_RUN_FOLDERS=";
+
+// `environment` as in /proc/PID/environ. Agents and guardians name the folders of their run.
+bool IsAgentOf(std::string_view environment, std::string_view run_directory) {
   for (const std::string_view variable : base::Split(environment, '\0')) {
-    if (variable.starts_with(kRank) && IsInFolder(variable.substr(kRank.size()), run_directory)) {
-      return true;
-    }
     if (!variable.starts_with(kAgent)) continue;
     for (const std::string_view folder : base::Split(variable.substr(kAgent.size()), ':')) {
       if (IsInFolder(folder, run_directory)) return true;
@@ -355,22 +353,71 @@ bool BelongsToRun(std::string_view environment, std::string_view run_directory) 
   return false;
 }
 
+bool IsRankOf(std::string_view environment, std::string_view run_directory) {
+  return std::ranges::any_of(base::Split(environment, '\0'), [&](std::string_view variable) {
+    return variable.starts_with(kRank) && IsInFolder(variable.substr(kRank.size()), run_directory);
+  });
+}
+
+// The environment of a process as it was started; empty where it cannot be read.
+std::string EnvironmentOf(std::int64_t process) {
+  std::ifstream file(StrCat("/proc/", process, "/environ"));
+  std::stringstream environment;
+  environment << file.rdbuf();
+  return environment.str();
+}
+
+// All processes but this one.
+std::vector<std::int64_t> OtherProcesses() {
+  std::vector<std::int64_t> found;
+  DIR* processes = opendir("/proc");
+  if (processes == nullptr) return found;
+  while (const dirent* entry = readdir(processes)) {
+    const auto process = base::ParseInteger(entry->d_name);
+    if (process && *process != getpid()) found.push_back(*process);
+  }
+  closedir(processes);
+  return found;
+}
+
+// The folder below `root` of the run that a rank with this environment belongs to; empty: of none.
+std::string RunOfRank(std::string_view environment, const std::string& root) {
+  for (const std::string_view variable : base::Split(environment, '\0')) {
+    if (!variable.starts_with(kRank)) continue;
+    const std::string_view path = variable.substr(kRank.size());
+    if (!IsInFolder(path, root) || path.size() <= root.size() + 1) return "";
+    return std::string(path.substr(0, path.find('/', root.size() + 1)));
+  }
+  return "";
+}
+
+// Whether the run's folder is gone and no agent or guardian of it is above this rank any more.
+bool IsOrphan(std::int64_t process, const std::string& run_directory) {
+  if (access(run_directory.c_str(), F_OK) == 0 || errno != ENOENT) return false;
+  const std::vector<pid_t> above = process::AncestorsOf(static_cast<pid_t>(process));
+  return std::ranges::none_of(
+      above, [&](pid_t ancestor) { return IsAgentOf(EnvironmentOf(ancestor), run_directory); });
+}
+
 }  // namespace
 
 int KillProcessesOfRun(const std::string& run_directory) {
   int count = 0;
-  DIR* processes = opendir("/proc");
-  if (processes == nullptr) return 0;
-  while (const dirent* entry = readdir(processes)) {
-    const auto process = base::ParseInteger(entry->d_name);
-    if (!process || *process == getpid()) continue;
-    std::ifstream file(StrCat("/proc/", *process, "/environ"));
-    std::stringstream environment;
-    environment << file.rdbuf();
-    if (!BelongsToRun(environment.str(), run_directory)) continue;
-    if (kill(static_cast<pid_t>(*process), SIGKILL) == 0) ++count;
+  for (const std::int64_t process : OtherProcesses()) {
+    const std::string environment = EnvironmentOf(process);
+    if (!IsRankOf(environment, run_directory) && !IsAgentOf(environment, run_directory)) continue;
+    if (kill(static_cast<pid_t>(process), SIGKILL) == 0) ++count;
   }
-  closedir(processes);
+  return count;
+}
+
+int KillOrphanRanks(const std::string& root) {
+  int count = 0;
+  for (const std::int64_t process : OtherProcesses()) {
+    const std::string run = RunOfRank(EnvironmentOf(process), root);
+    if (run.empty() || !IsOrphan(process, run)) continue;
+    if (kill(static_cast<pid_t>(process), SIGKILL) == 0) ++count;
+  }
   return count;
 }
 

@@ -56,4 +56,9 @@ class AgentProcesses {
 // of processes killed.
 int KillProcessesOfRun(const std::string& run_directory);
 
+// Kills every rank of this user whose run was below `root`, has no folder any more, and has neither
+// agent nor guardian above the rank: what a server leaves that is killed while it ends such a run.
+// Children of an orphan are orphans too. Returns the number of processes killed.
+int KillOrphanRanks(const std::string& root);
+
 }  // namespace eidolon::controller::place

@@ -13,6 +13,7 @@
 #include <future>
 #include <sstream>
 
+#include "services/process/process_tree.h"
 #include "services/testing/temporary_directory.h"
 
 namespace eidolon::controller::place {
@@ -204,6 +205,47 @@ TEST(AgentProcessesTest, EndsAStoppedAgentOfARunByTheFoldersInItsEnvironment) {
     kill(process, SIGKILL);
     waitpid(process, nullptr, 0);
   }
+}
+
+TEST(AgentProcessesTest, ARankWhoseRunHasNeitherFolderNorAgentIsAnOrphan) {
+  const testing::TemporaryDirectory root;
+  std::filesystem::create_directories(root / "kept/s0");
+  const pid_t orphan = SleepWith("EIDOLON_RUN_DIR=" + (root / "gone") + "/s0");
+  const pid_t kept = SleepWith("EIDOLON_RUN_DIR=" + (root / "kept") + "/s0");
+  const pid_t foreign = SleepWith("EIDOLON_RUN_DIR=/elsewhere/gone/s0");
+  kill(orphan, SIGSTOP);
+
+  EXPECT_EQ(KillOrphanRanks(root.path()), 1);
+
+  int status = 0;
+  waitpid(orphan, &status, 0);
+  EXPECT_EQ(WTERMSIG(status), SIGKILL);
+  for (const pid_t process : {kept, foreign}) {
+    EXPECT_EQ(waitpid(process, nullptr, WNOHANG), 0) << "still there";
+    kill(process, SIGKILL);
+    waitpid(process, nullptr, 0);
+  }
+}
+
+TEST(AgentProcessesTest, ARankBelowItsAgentIsNoOrphan) {
+  const testing::TemporaryDirectory root;
+  const std::string run = root / "gone";
+  const pid_t agent = fork();
+  if (agent == 0) {
+    const std::string folders = "EIDOLON_RUN_FOLDERS=" + run;
+    const std::string rank = "EIDOLON_RUN_DIR=" + run + "/s0 exec sleep 1000 & wait";
+    char* environment[] = {const_cast<char*>(folders.c_str()), nullptr};
+    execle("/bin/sh", "sh", "-c", rank.c_str(), nullptr, environment);
+    _exit(127);
+  }
+  while (process::ChildrenOf(agent).empty()) usleep(1000);
+  const pid_t rank = process::ChildrenOf(agent).front();
+  while (process::NameOf(rank) != "sleep") usleep(1000);
+
+  EXPECT_EQ(KillOrphanRanks(root.path()), 0);
+
+  EXPECT_EQ(KillProcessesOfRun(run), 2);
+  waitpid(agent, nullptr, 0);
 }
 
 }  // namespace
