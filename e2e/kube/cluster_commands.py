@@ -100,8 +100,9 @@ def wait(what, seconds, test):
 
 @functools.cache
 def settings():
+    """(folder of programs and images, folder of the cluster's state, name of its cgroup)."""
     text = subprocess.run(
-        ["bash", "-c", f". {CLUSTER}/env.sh; echo $KUBE_CACHE; echo $KUBE_STATE; echo $node_ip"],
+        ["bash", "-c", f". {CLUSTER}/env.sh; echo $KUBE_CACHE; echo $KUBE_STATE; echo $KUBE_CGROUP"],
         check=True,
         capture_output=True,
         text=True,

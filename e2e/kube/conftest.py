@@ -1,7 +1,6 @@
 """Kubernetes: which tests run, the line that each prints, and what they stand on.
 
-A test that passed or failed prints one line: its name, seconds, and the sentence that it says of itself; below it what it
-found.
+A test that passed prints one line, its name, seconds and docstring, and below it what it found.
 """
 
 import contextlib
@@ -97,11 +96,10 @@ def pytest_runtest_makereport(item, call):
 
 def pytest_report_teststatus(report):
     sentence = dict(report.user_properties).get("sentence")
-    if report.when != "call" or report.outcome == "skipped" or sentence is None:
+    if report.when != "call" or not report.passed or sentence is None:
         return None
-    found = report.capstdout.rstrip() if report.passed else ""
-    word = f"{report.outcome.upper()} {report.duration:6.1f} s  {sentence}"
-    return report.outcome, report.outcome[0], "\n     ".join([word, *found.splitlines()])
+    word = f"PASSED {report.duration:6.1f} s  {sentence}"
+    return "passed", ".", "\n     ".join([word, *report.capstdout.rstrip().splitlines()])
 
 
 # --- what tests stand on -------------------------------------------------------------

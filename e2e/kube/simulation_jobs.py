@@ -28,6 +28,7 @@ from cluster_commands import (
     names,
     node_of,
     objects,
+    settings,
     team,
     wait,
 )
@@ -174,8 +175,17 @@ def kill(pod, namespace, container):
 
 
 def light_processes(process):
-    """Those of its descendants that run the program of light jobs, with their command lines."""
-    return {number: line for number, line in descendants(process).items() if "light.py" in line}
+    """Those of its descendants in the cluster's pods that run the program of light jobs, with their command lines. Other
+    tests run it on this machine, too."""
+    found = {number: line for number, line in descendants(process).items() if "light.py" in line}
+    return {number: line for number, line in found.items() if is_in_cluster(number)}
+
+
+def is_in_cluster(process):
+    try:
+        return f"/{settings()[2]}" in pathlib.Path(f"/proc/{process}/cgroup").read_text()
+    except OSError:  # It has ended.
+        return False
 
 
 def kill_rank(pod, namespace):
