@@ -65,7 +65,11 @@ std::string FormatAllocations(const json& memory) {
 
 std::string DescribeGpu(const json& server) {
   const double clock = NumberAt(server, {"gpuClock"});
-  return StrCat(TextAt(server, {"gpu"}), clock > 0 ? Print(" at %.3g of its clock", clock) : "");
+  const std::string gpu = TextAt(server, {"gpu"});
+  // So are GPUs with fixed durations called (services/timing/gpu_model/gpu_model.h).
+  const bool fixed = gpu.starts_with("fixed-");
+  return StrCat(gpu, clock > 0 ? Print(" at %.3g of its clock", clock) : "",
+                fixed ? " (fixed durations: not a prediction)" : "");
 }
 
 std::string DescribeNetwork(const json& cluster, bool has_several_servers) {

@@ -101,6 +101,18 @@ TEST(ReportTest, NamesTheHardwareAndWhatTakesLongest) {
   EXPECT_NE(report.find("25.0 %  nccl ring simple   modelled\n"), std::string::npos) << report;
 }
 
+TEST(ReportTest, SaysThatFixedDurationsAreNoPrediction) {
+  json job = CompleteJob();
+  job["status"]["prediction"]["target"] = json::parse(R"({"servers": 1, "ranks": 1, "cluster": {
+    "server": {"gpu": "fixed-h100", "gpusPerServer": 1}}})");
+
+  const std::string report = FormatReport(job);
+
+  EXPECT_NE(report.find("fixed-h100 (fixed durations: not a prediction)   1 server"),
+            std::string::npos)
+      << report;
+}
+
 TEST(ReportTest, SaysHowMuchWorkItIsAndWhatLiesInMemory) {
   json job = CompleteJob();
   json& prediction = job["status"]["prediction"];

@@ -165,8 +165,9 @@ grpc::Status TimingService::Estimate(grpc::ServerContext* context,
   return grpc::Status::OK;
 }
 
-bool TimingService::MayCount(const kernel::WorkItem& work, const model::Estimate& modelled) const {
-  if (!std::holds_alternative<kernel::KernelLaunch>(work)) return false;
+bool TimingService::MayCount(const gpu_model::GpuModel& gpu, const kernel::WorkItem& work,
+                             const model::Estimate& modelled) const {
+  if (gpu.fixed || !std::holds_alternative<kernel::KernelLaunch>(work)) return false;
   // What torch.compile generates does not tell the types of its operands: its code does.
   const bool generated = modelled.source == estimate::Source::kModelled &&
                          modelled.family == kernel::Name(kernel::Family::kTriton);
@@ -180,7 +181,7 @@ bool TimingService::WantsCode(const v1::EstimateRequest& request, const gpu_mode
   if (request.modules_sent()) return false;
   std::set<std::string> wanted;
   for (const Question& question : questions) {
-    if (question.answer || !MayCount(*question.work, question.modelled)) continue;
+    if (question.answer || !MayCount(gpu, *question.work, question.modelled)) continue;
     const auto& launch = std::get<kernel::KernelLaunch>(*question.work);
     if (counted_.WantsCode(gpu, launch)) wanted.insert(launch.module_hash);
   }
@@ -191,7 +192,7 @@ bool TimingService::WantsCode(const v1::EstimateRequest& request, const gpu_mode
 void TimingService::Answer(const v1::WorkItem& item, const AskedGpu& gpu, Question& question) {
   question.answer = question.modelled;
   bool counted = false;
-  if (MayCount(*question.work, question.modelled)) {
+  if (MayCount(*gpu.own, *question.work, question.modelled)) {
     const auto& launch = std::get<kernel::KernelLaunch>(*question.work);
     if (const auto counts = counted_.Find(*gpu.own, launch)) {
       counted = true;
@@ -212,7 +213,7 @@ void TimingService::Answer(const v1::WorkItem& item, const AskedGpu& gpu, Questi
     question.answer = estimator_.AtClock(question.modelled, *gpu.own, *gpu.scaled, *question.work);
   }
   answers_.Add(question.cache_key, *question.answer);
-  Report(item, *question.answer);
+  if (!gpu.own->fixed) Report(item, *question.answer);
 }
 
 grpc::Status TimingService::Read(const v1::EstimateRequest& request, const AskedGpu& gpu,
@@ -238,7 +239,9 @@ grpc::Status TimingService::Read(const v1::EstimateRequest& request, const Asked
       question.work_key = kernel::WorkKey(*question.work);
     } else {
       question.modelled = estimator_.Of(*gpu.own, *question.work);
-      if (!MayCount(*question.work, question.modelled)) Answer(request.items(i), gpu, question);
+      if (!MayCount(*gpu.own, *question.work, question.modelled)) {
+        Answer(request.items(i), gpu, question);
+      }
     }
   }
   if (!measures) return grpc::Status::OK;
@@ -392,8 +395,10 @@ grpc::Status TimingService::DescribeGpu(grpc::ServerContext* context,
   if (!gpu) return {grpc::StatusCode::INVALID_ARGUMENT, gpu.error().message};
   ToMessage(**gpu, *response->mutable_gpu());
   response->set_measures(Measures(**gpu));
-  response->set_code_wanted(counting_ == Counting::kAll ? v1::CODE_WANTED_ALL
-                                                        : v1::CODE_WANTED_OTHERS);
+  if (!(*gpu)->fixed) {
+    response->set_code_wanted(counting_ == Counting::kAll ? v1::CODE_WANTED_ALL
+                                                          : v1::CODE_WANTED_OTHERS);
+  }
   return grpc::Status::OK;
 }
 

@@ -65,7 +65,7 @@ class TimingService final : public v1::TimingService::Service {
   bool owns_gpu() const { return backend_ != nullptr; }
   // Whether work of this GPU model is measured here.
   bool Measures(const gpu_model::GpuModel& gpu) const {
-    return backend_ != nullptr && backend_->Owns(gpu);
+    return backend_ != nullptr && !gpu.fixed && backend_->Owns(gpu);
   }
 
   // Adds measured durations, in the form of profile/profile.h.
@@ -91,7 +91,8 @@ class TimingService final : public v1::TimingService::Service {
                     std::vector<Question>& questions, TimingMetrics::Batch& batch);
   void Answer(const v1::WorkItem& item, const AskedGpu& gpu, Question& question);
   // Whether counting would answer better than the model did.
-  bool MayCount(const kernel::WorkItem& work, const model::Estimate& modelled) const;
+  bool MayCount(const gpu_model::GpuModel& gpu, const kernel::WorkItem& work,
+                const model::Estimate& modelled) const;
   // True when code must come first, so that kernels can be counted: the response names it.
   bool WantsCode(const v1::EstimateRequest& request, const gpu_model::GpuModel& gpu,
                  const std::vector<Question>& questions, v1::EstimateResponse& response);

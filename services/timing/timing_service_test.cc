@@ -29,8 +29,8 @@ using testing::HasSubstr;
 // A service behind a real server on loopback, and a client.
 class TimingServiceTest : public testing::Test {
  protected:
-  TimingServiceTest()
-      : service_(*TimingService::Create({}, page_.registry(), clock_)),
+  explicit TimingServiceTest(const TimingOptions& options = {})
+      : service_(*TimingService::Create(options, page_.registry(), clock_)),
         server_(*runtime::GrpcServer::Start({}, {service_.get()})),
         client_(v1::TimingService::NewStub(
             grpc::CreateChannel(server_.address(), grpc::InsecureChannelCredentials()))) {}
@@ -310,6 +310,47 @@ TEST_F(TimingServiceTest, AnswersAssumedWithoutTheCodeOfAModule) {
   ASSERT_TRUE(Ask(request, response).ok());
   ASSERT_EQ(response.estimates_size(), 1);
   EXPECT_EQ(response.estimates(0).source(), common::v1::ESTIMATE_SOURCE_ASSUMED);
+}
+
+// A service that knows the GPU of the scenarios' golden results.
+class FixedGpuTest : public TimingServiceTest {
+ protected:
+  FixedGpuTest()
+      : TimingServiceTest({.gpu_model_directory = EIDOLON_SOURCE_DIR "/e2e/scenarios/gpus"}) {}
+};
+
+TEST_F(FixedGpuTest, AnswersByItsRuleAndWantsNoCode) {
+  v1::EstimateRequest request = Request();
+  request.set_gpu("fixed-h100");
+  v1::Kernel& kernel = *request.add_items()->mutable_kernel();
+  kernel.set_name("nobody_knows");
+  kernel.set_module_hash(std::string(16, 'x'));
+  kernel.mutable_grid()->set_x(264);
+  kernel.mutable_block()->set_x(128);
+  v1::EstimateResponse response;
+
+  ASSERT_TRUE(Ask(request, response).ok());
+
+  EXPECT_EQ(response.wanted_modules_size(), 0);
+  ASSERT_EQ(response.estimates_size(), 1);
+  EXPECT_EQ(response.estimates(0).duration_picoseconds(), 2'500'000u);
+  EXPECT_EQ(response.estimates(0).source(), common::v1::ESTIMATE_SOURCE_ASSUMED);
+  EXPECT_EQ(response.estimates(0).family(), "fixed");
+}
+
+TEST_F(FixedGpuTest, TellsWhatHostAndNetworkTakeBesideIt) {
+  v1::DescribeGpuRequest request;
+  request.set_gpu("fixed-h100");
+  v1::DescribeGpuResponse response;
+  grpc::ClientContext context;
+
+  ASSERT_TRUE(client_->DescribeGpu(&context, request, &response).ok());
+
+  EXPECT_EQ(response.code_wanted(), v1::CODE_WANTED_UNSPECIFIED);
+  EXPECT_EQ(response.gpu().fixed().host_call_picoseconds(), 3'000'000u);
+  EXPECT_EQ(response.gpu().fixed().host_operator_picoseconds(), 2'000'000u);
+  EXPECT_EQ(response.gpu().fixed().transfer_picoseconds(), 15'000'000u);
+  EXPECT_EQ(response.gpu().fixed().transfer_bytes_per_second(), 100'000'000'000u);
 }
 
 }  // namespace

@@ -228,6 +228,12 @@ void ToMessage(const gpu_model::GpuModel& gpu, v1::Gpu& message) {
   message.set_graph_gap_picoseconds(static_cast<std::uint64_t>(gpu.graph_gap.ps));
   message.set_launch_latency_picoseconds(static_cast<std::uint64_t>(gpu.launch_latency.ps));
   for (const auto& [type, rate] : gpu.peak_flops) (*message.mutable_peak_flops())[type] = rate;
+  if (!gpu.fixed) return;
+  v1::FixedDurations& fixed = *message.mutable_fixed();
+  fixed.set_host_call_picoseconds(static_cast<std::uint64_t>(gpu.fixed->host_call.ps));
+  fixed.set_host_operator_picoseconds(static_cast<std::uint64_t>(gpu.fixed->host_operator.ps));
+  fixed.set_transfer_picoseconds(static_cast<std::uint64_t>(gpu.fixed->transfer.ps));
+  fixed.set_transfer_bytes_per_second(gpu.fixed->transfer_bytes_per_second);
 }
 
 }  // namespace eidolon::timing

@@ -71,6 +71,15 @@ void Scale(double speed, ::eidolon::ring::HostCosts& costs) {
   return costs;
 }
 
+::eidolon::ring::HostCosts EvenHostCosts(std::uint64_t call_ps, std::uint64_t operator_ps) {
+  ::eidolon::ring::HostCosts costs = FixedHostCosts(1.0);
+  for (std::uint64_t& ps : costs.ps) {
+    if (ps > 0) ps = call_ps;
+  }
+  costs.operator_ps = costs.framework_ps = operator_ps;
+  return costs;
+}
+
 ::eidolon::ring::HostCosts CountedHostCosts(double speed) {
   ::eidolon::ring::HostCosts costs = FixedHostCosts(1.0);
   costs.operator_ps = kOperatorWorkBesides;

@@ -2,6 +2,8 @@
 // measured one what the program does not do itself.
 #pragma once
 
+#include <cstdint>
+
 #include "services/ring/layout.h"
 
 namespace eidolon::agent::clock {
@@ -12,8 +14,12 @@ namespace eidolon::agent::clock {
 // Requires: speed > 0.
 ::eidolon::ring::HostCosts FixedHostCosts(double speed);
 
-// The same with what the program's Python functions do. How many run may differ a little from run
-// to run (hash collisions, what waits). `speed` as above.
+// Beside a GPU with fixed durations: calls that the fixed model charges cost `call_ps` each, and
+// the framework's work `operator_ps`.
+::eidolon::ring::HostCosts EvenHostCosts(std::uint64_t call_ps, std::uint64_t operator_ps);
+
+// The same as FixedHostCosts with what the program's Python functions do. How many run may differ a
+// little from run to run (hash collisions, what waits). `speed` as above.
 ::eidolon::ring::HostCosts CountedHostCosts(double speed);
 
 // The measured host model's: what the real driver and the libraries take within a call. The

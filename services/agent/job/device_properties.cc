@@ -104,6 +104,19 @@ double CountedSpeed(double ratio, double cpu_speed) {
   return ratio > 0 ? ratio * host_speed::SpeedOf(host_speed::TimeProbe(kProbes)) : cpu_speed;
 }
 
+wire::HostCosts HostCostsOf(const controller::v1::Assignment& assignment,
+                            const timing::v1::Gpu& gpu, double cpu_speed) {
+  if (!assignment.host_model().fixed()) return clock::DriverHostCosts(cpu_speed);
+  if (assignment.host_model().counts_functions()) {
+    return clock::CountedHostCosts(CountedSpeed(assignment.cluster().cpu_speed_ratio(), cpu_speed));
+  }
+  if (gpu.has_fixed()) {
+    return clock::EvenHostCosts(gpu.fixed().host_call_picoseconds(),
+                                gpu.fixed().host_operator_picoseconds());
+  }
+  return clock::FixedHostCosts(cpu_speed);
+}
+
 }  // namespace
 
 base::Result<ring::SegmentContent> SegmentContentOf(const controller::v1::Assignment& assignment,
@@ -125,11 +138,7 @@ base::Result<ring::SegmentContent> SegmentContentOf(const controller::v1::Assign
   const bool fixed = assignment.host_model().fixed();
   content.host_model = fixed ? wire::HostModel::kFixed : wire::HostModel::kMeasured;
   const double cpu_speed = cluster.cpu().speed() > 0 ? cluster.cpu().speed() : 1.0;
-  content.host_costs =
-      !fixed ? clock::DriverHostCosts(cpu_speed)
-      : assignment.host_model().counts_functions()
-          ? clock::CountedHostCosts(CountedSpeed(cluster.cpu_speed_ratio(), cpu_speed))
-          : clock::FixedHostCosts(cpu_speed);
+  content.host_costs = HostCostsOf(assignment, gpu, cpu_speed);
   content.jitter = JitterOf(assignment.host_model().jitter());
   content.strict = assignment.strict();
   content.target_speed = cpu_speed;

@@ -19,8 +19,8 @@ controller::v1::Assignment AJob(bool counts_functions, double cpu_speed, double 
   return assignment;
 }
 
-::eidolon::ring::HostCosts CostsOf(const controller::v1::Assignment& assignment) {
-  timing::v1::Gpu gpu;
+::eidolon::ring::HostCosts CostsOf(const controller::v1::Assignment& assignment,
+                                   timing::v1::Gpu gpu = {}) {
   gpu.set_multiprocessors(132);
   gpu.set_memory_bytes(std::uint64_t{80} << 30);
   const auto content = SegmentContentOf(assignment, gpu);
@@ -42,6 +42,23 @@ TEST(DevicePropertiesTest, ARatioToThisMachineScalesCountedCostsByItsSpeed) {
   EXPECT_LT(slow.frame_ps, 300 * quick.frame_ps);
   // Fixed costs are the same on every machine.
   EXPECT_EQ(CostsOf(AJob(false, 1, 10)).operator_ps, clock::FixedHostCosts(1).operator_ps);
+}
+
+TEST(DevicePropertiesTest, BesideAGpuWithFixedDurationsCallsCostWhatItSaysOnAnyProcessor) {
+  using ::eidolon::ring::CallClass;
+  timing::v1::Gpu gpu;
+  gpu.mutable_fixed()->set_host_call_picoseconds(3);
+  gpu.mutable_fixed()->set_host_operator_picoseconds(4);
+
+  const auto costs = CostsOf(AJob(/*counts_functions=*/false, /*cpu_speed=*/2, 0), gpu);
+
+  EXPECT_EQ(costs.ps[static_cast<int>(CallClass::kLaunch)], 3u);
+  EXPECT_EQ(costs.ps[static_cast<int>(CallClass::kCollective)], 3u);
+  // How often it is called differs from run to run.
+  EXPECT_EQ(costs.ps[static_cast<int>(CallClass::kThreadState)], 0u);
+  EXPECT_EQ(costs.operator_ps, 4u);
+  EXPECT_EQ(costs.framework_ps, 4u);
+  EXPECT_EQ(CostsOf(AJob(true, 2, 0), gpu).frame_ps, clock::CountedHostCosts(2).frame_ps);
 }
 
 }  // namespace

@@ -119,6 +119,11 @@ base::Result<void> SimulatorClients::RegisterJob(const std::string& job,
   network::v1::RegisterJobRequest request;
   request.set_job(job);
   request.set_gpu_compute_major(gpu->compute_major());
+  if (gpu->has_fixed()) {
+    request.mutable_fixed_transfer()->set_picoseconds(gpu->fixed().transfer_picoseconds());
+    request.mutable_fixed_transfer()->set_bytes_per_second(
+        gpu->fixed().transfer_bytes_per_second());
+  }
   job::wire::FillCluster(cluster, job, request.mutable_cluster());
   for (std::uint32_t server = 0; server < resolved.servers; ++server) {
     request.add_placement(server);

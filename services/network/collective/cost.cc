@@ -60,6 +60,18 @@ Cost FromCell(const Call& call, const Shape& shape, Algorithm algorithm, Protoco
           .relative_error = RelativeError(call, shape)};
 }
 
+Cost FixedCost(const Call& call, const Shape& shape) {
+  const FixedTransfer& fixed = *shape.tuning.fixed;
+  return {.latency = fixed.latency,
+          .transfer = base::TransferTime(call.bytes, fixed.bytes_per_second),
+          .algorithm = shape.ranks == 1   ? Algorithm::kCopy
+                       : Tuned(call.kind) ? Algorithm::kRing
+                                          : Algorithm::kPointToPoint,
+          .protocol = Protocol::kSimple,
+          .channels = kFixedChannels,
+          .relative_error = 1};
+}
+
 struct Choice {
   Algorithm algorithm = Algorithm::kRing;
   Protocol protocol = Protocol::kSimple;
@@ -99,6 +111,7 @@ Cost TabledCostOf(const Call& call, const Shape& shape) {
 Cost CostOf(const Call& call, const Shape& shape) { return CostOf(call, shape, Curves()); }
 
 Cost CostOf(const Call& call, const Shape& shape, std::span<const Curve> curves) {
+  if (shape.tuning.fixed) return FixedCost(call, shape);
   Cost cost = TabledCostOf(call, shape);
   // No log is of servers whose GPUs meet over PCIe.
   const bool measured = shape.nvlink || shape.local_max == 1;

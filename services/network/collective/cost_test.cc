@@ -53,6 +53,25 @@ TEST(CostTest, ChoosesAndTimesLikeNcclsTable) {
   }
 }
 
+TEST(CostTest, FixedTransfersHaveNoChoiceAndNoCorrection) {
+  Shape shape = H100(2, 8);
+  shape.tuning.fixed = {.latency = base::Duration::Microseconds(20),
+                        .bytes_per_second = 1'000'000'000};
+  for (const std::uint64_t bytes : {std::uint64_t{1000}, std::uint64_t{1'000'000'000}}) {
+    const Cost reduced = CostOf({.kind = Kind::kAllReduce, .bytes = bytes}, shape);
+    EXPECT_EQ(reduced.algorithm, Algorithm::kRing);
+    EXPECT_EQ(reduced.latency, base::Duration::Microseconds(20));
+    EXPECT_EQ(reduced.transfer.ps, static_cast<std::int64_t>(bytes) * 1000);
+    EXPECT_EQ(reduced.channels, kFixedChannels);
+    const Cost exchanged = CostOf({.kind = Kind::kAllToAll, .bytes = bytes}, shape);
+    EXPECT_EQ(exchanged.algorithm, Algorithm::kPointToPoint);
+    EXPECT_EQ(exchanged.Total(), reduced.Total());
+  }
+  Shape alone = H100(1, 1);
+  alone.tuning.fixed = shape.tuning.fixed;
+  EXPECT_EQ(CostOf({.kind = Kind::kAllReduce, .bytes = 1}, alone).algorithm, Algorithm::kCopy);
+}
+
 TEST(CostTest, LimitsOnBlocksHoldForNvlsToo) {
   const Call call{.kind = Kind::kAllReduce, .bytes = kGiB};
   Shape few = H100(1, 8);

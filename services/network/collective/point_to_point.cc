@@ -59,6 +59,13 @@ std::uint64_t BytesPerSecond(double gigabytes) {
 }  // namespace
 
 TransferCost TransferCostOf(const Shape& shape, Span span, std::uint64_t bytes) {
+  if (const auto& fixed = shape.tuning.fixed) {
+    return {.latency = fixed->latency,
+            .bytes_per_second = fixed->bytes_per_second,
+            .channels = kFixedChannels,
+            .protocol = Protocol::kSimple,
+            .relative_error = 1};
+  }
   if (span == Span::kSameGpu) {
     return {.latency = Duration::FromSeconds(
                 BaseLatencyUs(Algorithm::kPointToPoint, Protocol::kSimple) * 1e-6),

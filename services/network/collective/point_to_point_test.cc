@@ -9,6 +9,18 @@ namespace {
 
 constexpr std::uint64_t kMebibyte = 1 << 20;
 
+TEST(PointToPointTest, FixedTransfersAreEqualOnAllLinks) {
+  Shape shape = H100(2, 8);
+  shape.tuning.fixed = {.latency = base::Duration::Microseconds(20),
+                        .bytes_per_second = 1'000'000'000};
+  for (const Span span : {Span::kSameGpu, Span::kSameServer, Span::kBetweenServers}) {
+    const TransferCost cost = TransferCostOf(shape, span, 1000);
+    EXPECT_EQ(cost.latency, base::Duration::Microseconds(20));
+    EXPECT_EQ(cost.bytes_per_second, 1'000'000'000u);
+  }
+  EXPECT_EQ(LeastTransferTime(shape, 1000), base::Duration::Microseconds(21));
+}
+
 TEST(PointToPointTest, ChannelsFollowTheCommunicatorAndTheMessage) {
   struct Case {
     std::uint32_t members;

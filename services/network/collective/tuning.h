@@ -6,10 +6,12 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "services/base/error.h"
+#include "services/base/sim_time.h"
 #include "services/network/collective/kind.h"
 
 namespace eidolon::network::collective {
@@ -28,6 +30,15 @@ struct Allowed {
   bool operator==(const Allowed&) const = default;
 };
 
+// Instead of NCCL's choice and of what was measured: each collective is a ring of kFixedChannels
+// channels, and takes this alone on the fabric, as does each send.
+struct FixedTransfer {
+  base::Duration latency;
+  std::uint64_t bytes_per_second = 0;
+  bool operator==(const FixedTransfer&) const = default;
+};
+inline constexpr std::uint32_t kFixedChannels = 16;
+
 struct Tuning {
   std::array<Allowed, kKinds> allowed;    // NCCL_ALGO, NCCL_PROTO; by kind.
   std::uint32_t channels_min = 0;         // NCCL_MIN_NCHANNELS, NCCL_MIN_CTAS.
@@ -37,6 +48,7 @@ struct Tuning {
   bool pat = true;                        // NCCL_PAT_ENABLE.
   bool pxn = true;                        // NCCL_PXN_DISABLE.
   std::uint64_t buffer_bytes = 4u << 20;  // NCCL_BUFFSIZE: of a channel, for Simple.
+  std::optional<FixedTransfer> fixed;     // Of a job on a GPU with fixed durations.
   std::vector<std::string> unmodelled;    // "NCCL_P2P_LEVEL=SYS", in the order of the names.
 
   const Allowed& For(Kind kind) const { return allowed[static_cast<std::size_t>(kind)]; }

@@ -417,6 +417,7 @@ void Job::TellCommitted(const Communicator& communicator, const Cost& cost,
                                  .protocol = cost.protocol,
                                  .channels = cost.channels,
                                  .relative_error = cost.relative_error,
+                                 .is_assumed = tuning_.fixed.has_value(),
                                  .spent = spent,
                                  .foreseen = foreseen});
   }
@@ -437,6 +438,7 @@ void Job::CommitGroup(const Communicator& communicator, TransferBook::Done done)
                        .protocol = cost.protocol,
                        .channels = cost.channels,
                        .relative_error = cost.relative_error,
+                       .is_assumed = tuning_.fixed.has_value(),
                        .spent = std::make_shared<const flow::Spent>(std::move(done.spent))});
 }
 

@@ -22,6 +22,7 @@ using base::StrCat;
 namespace {
 
 constexpr int kLinkNamesMax = 10'000;  // Of one answer.
+constexpr std::uint64_t kFixedPicosecondsMax = 1'000'000'000'000;
 
 grpc::Status StatusOf(const Result<void>& result) {
   return result ? grpc::Status::OK : runtime::ToStatus(result.error());
@@ -57,6 +58,16 @@ Result<communicator::JobPlan> PlanOf(const v1::RegisterJobRequest& request,
   if (fold->is_folded() && fold->ranks() != ranks) {
     return Fail(ErrorCode::kInvalidArgument, StrCat("job '", request.job(), "' folds ",
                                                     fold->ranks(), " ranks and has ", ranks));
+  }
+  if (request.has_fixed_transfer()) {
+    const v1::FixedTransfer& fixed = request.fixed_transfer();
+    if (fixed.bytes_per_second() == 0 || fixed.picoseconds() > kFixedPicosecondsMax) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  StrCat("job '", request.job(),
+                         "': fixed transfers have no rate, or last longer than a second"));
+    }
+    tuning.fixed = {.latency = {static_cast<std::int64_t>(fixed.picoseconds())},
+                    .bytes_per_second = fixed.bytes_per_second()};
   }
   return communicator::JobPlan{
       .placement = placement,

@@ -159,6 +159,34 @@ TEST_F(NetworkServiceTest, ObeysTheJobsNcclVariables) {
   EXPECT_EQ(estimate("forced", {"NCCL_ALGO=Ring", "NCCL_PROTO=LL"}).protocol(), "ll");
 }
 
+TEST_F(NetworkServiceTest, FixedTransfersLastWhatTheJobSays) {
+  v1::RegisterJobRequest request = JobRequest();
+  request.mutable_fixed_transfer()->set_picoseconds(15'000'000);
+  EXPECT_THAT(Register(request).error_message(), HasSubstr("fixed transfers have no rate"));
+  request.mutable_fixed_transfer()->set_bytes_per_second(10'000'000'000);
+  ASSERT_TRUE(Register(request).ok());
+  for (std::uint32_t server : {0u, 1u}) {
+    agents_.push_back(std::make_unique<FakeAgent>(*stub_, "job", server));
+    agents_.back()->Join(2);
+  }
+  for (auto& agent : agents_) agent->AwaitJoined();
+
+  for (std::uint32_t at : {0u, 1u}) {
+    agents_[at]->Issue(0, 1 << 20);
+    agents_[at]->Post(0, 1'000'000);
+    agents_[at]->Promise(kNever);
+  }
+
+  for (auto& agent : agents_) {
+    const v1::SessionResponse response = agent->Read();
+    ASSERT_TRUE(response.has_committed()) << response.ShortDebugString();
+    const v1::Committed& committed = response.committed();
+    EXPECT_EQ(committed.finish_picoseconds() - committed.start_picoseconds(),
+              15'000'000u + 104'857'600u);
+    EXPECT_EQ(committed.source(), common::v1::ESTIMATE_SOURCE_ASSUMED);
+  }
+}
+
 TEST_F(NetworkServiceTest, RefusesAnNcclVariableThatNcclWouldRefuse) {
   v1::RegisterJobRequest request = JobRequest();
   request.add_environment("NCCL_ALGO=Rign");

@@ -132,7 +132,8 @@ void Fill(const communicator::CommittedNotice& notice, v1::Committed& committed)
   committed.set_algorithm(std::string(Name(notice.algorithm)));
   committed.set_protocol(std::string(Name(notice.protocol)));
   committed.set_channels(notice.channels);
-  committed.set_source(eidolon::common::v1::ESTIMATE_SOURCE_MODELLED);
+  committed.set_source(notice.is_assumed ? eidolon::common::v1::ESTIMATE_SOURCE_ASSUMED
+                                         : eidolon::common::v1::ESTIMATE_SOURCE_MODELLED);
   committed.set_relative_error(notice.relative_error);
   committed.set_foreseen(notice.foreseen);
 }

@@ -24,6 +24,7 @@ constexpr yaml::Bounds kBounds = {.text_bytes_max = 64u << 10, .depth_max = 16, 
 // The keys that may be missing.
 constexpr const char* kGraphGap = "graph_gap";
 constexpr const char* kEmptyKernel = "empty_kernel";
+constexpr const char* kFixedDurations = "fixed_durations";
 
 struct Field {
   std::string key;
@@ -127,6 +128,64 @@ Field Rates(std::string key, std::map<std::string, double> GpuModel::*member) {
           }};
 }
 
+// One key of fixed_durations.
+struct FixedKey {
+  std::string key;
+  base::Duration FixedDurations::*time = nullptr;
+  std::uint64_t FixedDurations::*rate = nullptr;  // Without a time.
+  Dimension dimension = Dimension::kTime;
+};
+
+const std::vector<FixedKey>& FixedKeys() {
+  using F = FixedDurations;
+  static const std::vector<FixedKey> keys = {
+      {.key = "work", .time = &F::work},
+      {.key = "wave", .time = &F::wave},
+      {.key = "operations", .rate = &F::operations_per_second, .dimension = Dimension::kFlops},
+      {.key = "bytes", .rate = &F::bytes_per_second, .dimension = Dimension::kBytesPerSecond},
+      {.key = "host_call", .time = &F::host_call},
+      {.key = "host_operator", .time = &F::host_operator},
+      {.key = "transfer", .time = &F::transfer},
+      {.key = "transfer_bytes",
+       .rate = &F::transfer_bytes_per_second,
+       .dimension = Dimension::kBytesPerSecond}};
+  return keys;
+}
+
+Result<void> ReadFixedKey(const FixedKey& key, const YAML::Node& node, FixedDurations& fixed) {
+  if (!node) return base::Fail(ErrorCode::kInvalidArgument, "is missing");
+  auto text = Scalar(node);
+  if (!text) return std::unexpected(text.error());
+  const auto value = ParseQuantity(*text, key.dimension);
+  if (!value) return std::unexpected(value.error());
+  const double max = key.time != nullptr ? 1 : 1e18;
+  if (*value <= 0 || *value > max) {
+    return base::Fail(ErrorCode::kInvalidArgument,
+                      StrCat("'", *text, "' is out of range, above 0 and at most ", max));
+  }
+  if (key.time != nullptr) {
+    fixed.*key.time = base::Duration::FromSeconds(*value);
+  } else {
+    fixed.*key.rate = static_cast<std::uint64_t>(std::round(*value));
+  }
+  return {};
+}
+
+Result<void> ReadFixed(const YAML::Node& node, GpuModel& model) {
+  const auto& keys = FixedKeys();
+  if (!node.IsMap() || node.size() != keys.size()) {
+    return base::Fail(ErrorCode::kInvalidArgument,
+                      StrCat("a map of ", keys.size(), " keys is expected"));
+  }
+  model.fixed.emplace();
+  for (const FixedKey& key : keys) {
+    if (auto read = ReadFixedKey(key, node[key.key], *model.fixed); !read) {
+      return base::Wrap(key.key, read.error());
+    }
+  }
+  return {};
+}
+
 const std::vector<Field>& Fields() {
   using D = Dimension;
   using G = GpuModel;
@@ -163,6 +222,7 @@ const std::vector<Field>& Fields() {
       Number("steady_product_share", D::kCount, &G::steady_product_share, 0.1),
       Rates("peak_flops", &G::peak_flops),
       Rates("sustained_flops", &G::sustained_flops),
+      {kFixedDurations, ReadFixed},
   };
   return fields;
 }
@@ -206,7 +266,7 @@ Result<GpuModel> Read(const YAML::Node& root, std::string_view file) {
       model.graph_gap = model.launch_gap;
     } else if (!seen[i] && Fields()[i].key == kEmptyKernel) {
       model.empty_kernel = model.kernel_floor;
-    } else if (!seen[i]) {
+    } else if (!seen[i] && Fields()[i].key != kFixedDurations) {
       return base::Fail(ErrorCode::kInvalidArgument,
                         StrCat(file, ": key '", Fields()[i].key, "' is missing"));
     }
@@ -222,6 +282,12 @@ Result<GpuModel> Read(const YAML::Node& root, std::string_view file) {
     if (share > 1) {
       return base::Fail(ErrorCode::kInvalidArgument, StrCat(file, ": ", key, ": above 1"));
     }
+  }
+  if (model.fixed.has_value() != model.name.starts_with(kFixedPrefix)) {
+    return base::Fail(
+        ErrorCode::kInvalidArgument,
+        StrCat(file, ": name: '", model.name, "': names of GPUs with ", kFixedDurations,
+               ", and of no others, begin with '", kFixedPrefix, "'"));
   }
   return model;
 }

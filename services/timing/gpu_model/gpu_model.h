@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,25 @@
 #include "services/base/sim_time.h"
 
 namespace eidolon::timing::gpu_model {
+
+// Durations that follow from a launch's size alone, by integers of the model file: no estimator, no
+// measurement and no calibration changes them. For tests of whatever uses durations; a prediction
+// made of them says nothing of any GPU, so that they are assumed and the GPU's name begins with
+// kFixedPrefix.
+struct FixedDurations {
+  base::Duration work;  // Of each kernel, library call and copy; and in addition:
+  base::Duration wave;  // Kernels: for each wave of as many blocks as there are multiprocessors.
+  std::uint64_t operations_per_second = 0;  // Library calls: for their operations,
+  std::uint64_t bytes_per_second = 0;       // and for their bytes; copies, too.
+  // What stands for the fixed host model's costs.
+  base::Duration host_call;
+  base::Duration host_operator;
+  // Of each collective and each send; and for its bytes.
+  base::Duration transfer;
+  std::uint64_t transfer_bytes_per_second = 0;
+};
+
+inline constexpr std::string_view kFixedPrefix = "fixed-";
 
 struct GpuModel {
   std::string name;          // File and cluster name: "H100-SXM5-80GB".
@@ -51,6 +71,7 @@ struct GpuModel {
   double steady_product_share = 0;
   std::map<std::string, double> peak_flops;       // Dense, operations per second, by type.
   std::map<std::string, double> sustained_flops;  // Best sustained GEMM, by type.
+  std::optional<FixedDurations> fixed;
   double clock_scale = 1;  // What the clocks and rates above are of the file's (at_clock.h).
 };
 

@@ -94,6 +94,66 @@ TEST(GpuModelTest, NamesLineAndAllowedUnitsOfAWrongUnit) {
   EXPECT_THAT(message, HasSubstr("GB/s, TB/s"));
 }
 
+// The H100 file with another name, and behind it how long work lasts.
+std::string FixedText(const std::string& name, const std::string& durations) {
+  std::string text = Text();
+  text.replace(text.find("H100-SXM5-80GB"), 14, name);
+  return text + durations;
+}
+
+constexpr char kFixedDurations[] =
+    "fixed_durations: {work: 2 us, wave: 1 us, operations: 100 TFLOP/s, bytes: 1 TB/s, "
+    "host_call: 3 us, host_operator: 4 us, transfer: 20 us, transfer_bytes: 50 GB/s}\n";
+
+TEST(GpuModelTest, ReadsFixedDurations) {
+  const auto model = ParseGpuModel(FixedText("fixed-h100", kFixedDurations), "fixed.yaml");
+
+  ASSERT_TRUE(model) << model.error().message;
+  ASSERT_TRUE(model->fixed);
+  EXPECT_EQ(model->fixed->work, base::Duration::Microseconds(2));
+  EXPECT_EQ(model->fixed->wave, base::Duration::Microseconds(1));
+  EXPECT_EQ(model->fixed->operations_per_second, 100'000'000'000'000u);
+  EXPECT_EQ(model->fixed->bytes_per_second, 1'000'000'000'000u);
+  EXPECT_EQ(model->fixed->host_call, base::Duration::Microseconds(3));
+  EXPECT_EQ(model->fixed->host_operator, base::Duration::Microseconds(4));
+  EXPECT_EQ(model->fixed->transfer, base::Duration::Microseconds(20));
+  EXPECT_EQ(model->fixed->transfer_bytes_per_second, 50'000'000'000u);
+  EXPECT_FALSE(ParseGpuModel(Text(), "h100.yaml")->fixed);
+}
+
+TEST(GpuModelTest, AGpuWithFixedDurationsIsKnownByItsName) {
+  for (const std::string& text :
+       {FixedText("H100-SXM5-80GB", kFixedDurations), FixedText("fixed-h100", "")}) {
+    const auto model = ParseGpuModel(text, "fixed.yaml");
+
+    ASSERT_FALSE(model);
+    EXPECT_THAT(model.error().message, HasSubstr("begin with 'fixed-'"));
+  }
+}
+
+TEST(GpuModelTest, RefusesFixedDurationsWithAKeyThatIsMissingZeroOrOfAnotherUnit) {
+  struct Row {
+    const char* from;
+    const char* to;
+    const char* message;
+  };
+  const Row rows[] = {
+      {"wave: 1 us, ", "", "a map of 8 keys"},
+      {"wave: 1 us", "waves: 1 us", "fixed_durations: wave: is missing"},
+      {"wave: 1 us", "wave: 0 us", "fixed_durations: wave: '0 us' is out of range"},
+      {"bytes: 1 TB/s", "bytes: 1 us", "fixed_durations: bytes: '1 us' has the wrong unit"},
+      {"wave: 1 us", "wave: [1 us]", "fixed_durations: wave: a single value"}};
+  for (const Row& row : rows) {
+    std::string durations = kFixedDurations;
+    durations.replace(durations.find(row.from), std::string(row.from).size(), row.to);
+
+    const auto model = ParseGpuModel(FixedText("fixed-h100", durations), "fixed.yaml");
+
+    ASSERT_FALSE(model) << row.to;
+    EXPECT_THAT(model.error().message, HasSubstr(row.message));
+  }
+}
+
 TEST(GpuModelTest, RefusesBadValues) {
   struct Row {
     const char* from;

@@ -10,6 +10,7 @@
 #include "services/timing/model/copy_model.h"
 #include "services/timing/model/counts.h"
 #include "services/timing/model/dnn_model.h"
+#include "services/timing/model/fixed_durations.h"
 #include "services/timing/model/gemm_model.h"
 #include "services/timing/model/memory_model.h"
 #include "services/workload/copy_kind.h"
@@ -143,13 +144,14 @@ Estimate CarriedToClock(const Estimate& own, double seconds, double scaled_secon
 }
 
 Estimate Estimator::Of(const gpu_model::GpuModel& gpu, const kernel::WorkItem& item) {
-  Estimate estimate = Timed(gpu, item);
+  Estimate estimate = gpu.fixed ? FixedEstimate(gpu, item) : Timed(gpu, item);
   estimate.counts = CountsOf(item, &names_);
   return estimate;
 }
 
 Estimate Estimator::AtClock(const Estimate& own, const gpu_model::GpuModel& gpu,
                             const gpu_model::GpuModel& scaled, const kernel::WorkItem& item) {
+  if (gpu.fixed) return own;
   return CarriedToClock(own, Modelled(gpu, item).duration.Seconds(),
                         Modelled(scaled, item).duration.Seconds(), scaled.clock_scale);
 }
