@@ -1,4 +1,4 @@
-"""A server that knows the GPU with fixed durations; `--update`; what has moved within its tolerance."""
+"""A server that knows the GPU with fixed durations; what has moved within its tolerance."""
 
 import pathlib
 
@@ -7,10 +7,6 @@ from job_files import JobFile
 from server import Server
 
 HERE = pathlib.Path(__file__).resolve().parent
-
-
-def pytest_addoption(parser):
-    parser.addoption("--update", action="store_true", help="write what is expected anew: read the diff, and say why")
 
 
 @pytest.fixture(scope="session")

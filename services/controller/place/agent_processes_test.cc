@@ -238,9 +238,9 @@ TEST(AgentProcessesTest, ARankBelowItsAgentIsNoOrphan) {
     execle("/bin/sh", "sh", "-c", rank.c_str(), nullptr, environment);
     _exit(127);
   }
-  while (process::ChildrenOf(agent).empty()) usleep(1000);
+  while (process::ChildrenOf(agent).empty()) poll(nullptr, 0, 1);
   const pid_t rank = process::ChildrenOf(agent).front();
-  while (process::NameOf(rank) != "sleep") usleep(1000);
+  while (process::NameOf(rank) != "sleep") poll(nullptr, 0, 1);
 
   EXPECT_EQ(KillOrphanRanks(root.path()), 0);
 
