@@ -94,7 +94,7 @@ ROWS = [
     ),
     ("e2e/harness/{fuzz_test,test_fuzz}.py e2e/fuzz", "scripts fuzz"),
     ("e2e/host_time/**", "behaviour-alone scenarios"),
-    ("e2e/scenarios/{*.py,reports/**,gpus/**} e2e/harness/{scenarios,emulated}.py", "scenarios"),
+    ("e2e/accuracy.csv e2e/scenarios/{*.py,reports/**,gpus/**} e2e/harness/emulated.py", "scenarios"),
     ("e2e/scenarios/**", "scenarios folding docs"),
     ("e2e/folding/**", "folding"),
     ("e2e/page/**", "page"),
