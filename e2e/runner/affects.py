@@ -85,7 +85,7 @@ ROWS = [
     ("e2e/behaviours/test_cuda12.py e2e/cuda12 e2e/cuda12.txt e2e/older_frameworks*", "cuda12 apigen"),
     ("e2e/behaviours/test_*.py", "behaviour:@"),
     ("e2e/behaviours/**", "behaviour behaviour-alone cuda12"),
-    ("e2e/harness/{server,jobs,trial,alone,environments}.py", f"{JOBS} {USERS}"),
+    ("e2e/harness/{server,jobs,alone,environments}.py", f"{JOBS} {USERS}"),
     ("e2e/harness/determinism*.py", "behaviour-alone behaviour:determinism"),
     ("e2e/harness/torture_*.py e2e/torture", "torture"),
     (
