@@ -14,8 +14,8 @@ class Standstill {
 
   void Move() { still_ns_ = 0; }
 
-  // Call often. Of a step that is longer than a second only that much counts: then the owner itself
-  // was kept from running, and has seen nothing.
+  // Call often. Of a longer step only kLongestStepNs count: then the owner itself was kept from
+  // running, and has neither seen nor forwarded anything that moved.
   void Pass(std::int64_t now_ns) {
     still_ns_ += std::clamp<std::int64_t>(now_ns - last_ns_, 0, kLongestStepNs);
     last_ns_ = now_ns;
@@ -24,7 +24,7 @@ class Standstill {
   std::int64_t still_ns() const { return still_ns_; }
 
  private:
-  static constexpr std::int64_t kLongestStepNs = 1'000'000'000;
+  static constexpr std::int64_t kLongestStepNs = 100'000'000;
 
   std::int64_t last_ns_;
   std::int64_t still_ns_ = 0;

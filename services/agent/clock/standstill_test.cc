@@ -24,7 +24,15 @@ TEST(StandstillTest, WhatPassesWhileTheAgentItselfIsStoppedDoesNotCount) {
 
   standstill.Pass(600'000 * kMillisecond);
 
-  EXPECT_EQ(standstill.still_ns(), 1100 * kMillisecond);
+  EXPECT_EQ(standstill.still_ns(), 200 * kMillisecond);
+}
+
+TEST(StandstillTest, AnOwnerThatABusyMachineKeepsFromRunningCountsLittle) {
+  Standstill standstill(0);
+
+  for (int second = 1; second <= 10; ++second) standstill.Pass(second * 1000 * kMillisecond);
+
+  EXPECT_EQ(standstill.still_ns(), 1000 * kMillisecond);
 }
 
 }  // namespace
