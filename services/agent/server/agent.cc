@@ -34,7 +34,10 @@ constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr std::int64_t kSleepNs = kMillisecond;  // Plain launches do not ring.
 constexpr std::int64_t kReportEveryNs = 500 * kMillisecond;
 constexpr std::int64_t kFlushNs = 300 * kMillisecond;  // For lines and hang-ups after the command.
+// A launcher that sees a rank's death ends the others and itself: how it ends tells more. It gets
+// the longer time while anything of the job still moves, as a launcher on a busy machine does.
 constexpr std::int64_t kRankGraceNs = 1'500 * kMillisecond;
+constexpr std::int64_t kRankGraceMaxNs = 8'000 * kMillisecond;
 constexpr int kStopGraceMs = 2'000;
 // More lines at once than this are output that waited to be forwarded, not a program's heartbeat.
 constexpr std::size_t kBacklog = 256;
@@ -305,7 +308,9 @@ void Agent::Housekeeping() {
     return Judge(command_status_);
   }
   const bool has_lost = verdict_.has_rank_death() || verdict_.has_lost_session();
-  if (has_lost && now - deaths_->first_ns() >= kRankGraceNs) {
+  const std::int64_t lost_ns = has_lost ? now - deaths_->first_ns() : 0;
+  const bool moves = watch_.still_ns() < kRankGraceNs / 2;
+  if (has_lost && lost_ns >= (moves ? kRankGraceMaxNs : kRankGraceNs)) {
     Judge(std::nullopt);
   }
 }

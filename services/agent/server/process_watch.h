@@ -30,6 +30,7 @@ class ProcessWatch {
   // Time passes, and something of the job moves.
   void Pass() { standstill_.Pass(clock_->MonotonicNs()); }
   void Move() { standstill_.Move(); }
+  std::int64_t still_ns() const { return standstill_.still_ns(); }
 
  private:
   const base::RealClock* clock_;
