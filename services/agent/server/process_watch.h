@@ -1,6 +1,8 @@
 // Whether the server's processes move: what quiescence and the report of a standstill are told.
 #pragma once
 
+#include <cstdint>
+
 #include "services/agent/clock/quiescence.h"
 #include "services/agent/clock/standstill.h"
 #include "services/agent/launch/stillness.h"
