@@ -70,11 +70,21 @@ def folder():
 
 
 @pytest.fixture(scope="session")
-def server(pytestconfig, build, torch_python, folder):
+def start_server(build, torch_python, folder):
+    """Starts a server whose data folder has that name, for `with`; `arguments` are those of `eidolon up`."""
+
+    def start(name, arguments=()):
+        data = folder / name
+        data.mkdir(mode=0o700, exist_ok=True)
+        return Server(build, torch_python, data, arguments)
+
+    return start
+
+
+@pytest.fixture(scope="session")
+def server(pytestconfig, start_server):
     """A server of this worker's own."""
-    data = folder / "server"
-    data.mkdir(mode=0o700)
-    with Server(build, torch_python, data=data) as running:
+    with start_server("server") as running:
         pytestconfig.stash[SERVER] = running
         yield running
 

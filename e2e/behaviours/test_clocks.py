@@ -1,5 +1,5 @@
 """Waits of a rank pass in virtual time: a hundred seconds of each kind take the rank a hundred seconds and the machine
-few. docs/waiting_calls.md tells which call does what."""
+few. docs/waiting_calls.md lists the behaviour of each call."""
 
 import re
 

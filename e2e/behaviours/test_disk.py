@@ -6,6 +6,7 @@ import pathlib
 import subprocess
 import tempfile
 
+import pytest
 from jobs import await_that, expect_complete, wait_for_line
 from server import verdict
 
@@ -41,11 +42,9 @@ class SmallDisk:
         (self.path / "filler").unlink()
 
 
-def may_mount():
-    if os.geteuid() == 0:
-        return True
-    print("not tried: mounting a file system needs root")
-    return False
+def skip_unless_root():
+    if os.geteuid() != 0:
+        pytest.skip("mounting a file system needs root")
 
 
 def held_job(world, go):
@@ -57,8 +56,7 @@ def condition_of(job, kind):
 
 
 def test_what_ends_on_a_full_disk_is_kept(world):
-    if not may_mount():
-        return
+    skip_unless_root()
     go = world.folder / "go-on-full"
     with SmallDisk(world.folder, 16) as disk, world.own_server("--jobs", "3", store=disk.path) as server:
         names = [server.submit(held_job(world, go)) for _ in range(3)]
@@ -93,8 +91,7 @@ def test_what_ends_on_a_full_disk_is_kept(world):
 
 
 def test_a_verdict_that_cannot_be_stored_is_not_shown_yet(world):
-    if not may_mount():
-        return
+    skip_unless_root()
     go = world.folder / "go-without-reserve"
     # Too small for a reserve.
     with SmallDisk(world.folder, 3) as disk, world.own_server(store=disk.path) as server:

@@ -210,7 +210,7 @@ def test_a_program_for_another_version_of_cuda_is_told_so(world):
     )
 
 
-# Asks for copies that nobody has timed yet, before and after the test has done its work.
+# Requests copies that have no cached time yet, before and after the test has done its work.
 NEW_SIZES = """
     from ctypes import c_size_t
     def step(size):

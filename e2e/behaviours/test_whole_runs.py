@@ -128,7 +128,7 @@ def test_the_measured_host_model_keeps_the_gpus_work(world):
     assert len(shortest["fixed"]) >= 3, f"no kernels are listed: {shortest}"
     assert shortest["measured"] == shortest["fixed"], f"the same kernels take other times: {shortest}"
     assert launches["measured"] == launches["fixed"], f"the GPU does not do the same work: {launches}"
-    # What runs beside collectives, and is slower then, depends on the host.
+    # The host decides which kernels run beside collectives and are slowed down by them.
     gpu = {model: sum(found.values()) for model, found in seconds.items()}
     assert 0.9 * gpu["fixed"] < gpu["measured"] < 1.1 * gpu["fixed"], f"the GPU does not do the same work: {gpu}"
     # Of two ranks.

@@ -12,7 +12,7 @@ CLUSTER = HERE / "cluster"
 NAMESPACE, TEAM = "eidolon-system", "team"
 ENFORCED = "pod-security.kubernetes.io/enforce"
 # How long a job may take that does not hang: a machine busy with other things takes ten times as long as an idle one.
-# What is promised in seconds (a named end after a death) has a bound of its own.
+# Promises in seconds (a named end after a death) have bounds of their own.
 PATIENCE_SECONDS = 900
 # How long objects and processes may take to be there, or gone.
 SETTLE_SECONDS = 240

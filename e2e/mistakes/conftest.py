@@ -4,7 +4,6 @@ import pathlib
 import sys
 
 import pytest
-from server import Server
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import mistakes
@@ -21,11 +20,9 @@ def place(folder):
 
 
 @pytest.fixture(scope="session")
-def strict_server(build, torch_python, folder):
-    """Without any job, whose name a message could suggest."""
-    data = folder / "strict"
-    data.mkdir(mode=0o700)
-    with Server(build, torch_python, data=data) as running:
+def strict_server(start_server):
+    """A server without jobs: messages suggest names of existing ones."""
+    with start_server("strict") as running:
         yield running
 
 

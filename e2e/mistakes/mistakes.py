@@ -52,7 +52,7 @@ FILES = {
     "text.sqlite": "not a database, but long enough to be looked at: " + "x" * 200 + "\n",
 }
 
-# What was meant, the words after `eidolon`, and what the message has to contain.
+# Each row holds the intention, the words after `eidolon`, and the text that the message must contain.
 WORDS = [
     ("no subcommand", "", "subcommand"),
     ("a misspelt subcommand", "rnu -- python fine.py", "'run'"),

@@ -14,7 +14,6 @@ sys.path[:0] = [str(pathlib.Path(__file__).parent), str(ROOT / "dashboards")]
 
 from browser import Browser, fill_in, launched
 from page_jobs import GPUS, LOOP, STEPS, completed, document, job_spec, loop_spec
-from server import Server
 
 COPIES = 1000
 
@@ -40,11 +39,9 @@ def chromium():
 
 
 @pytest.fixture(scope="session")
-def page_server(build, torch_python, folder):
-    """Its tests leave jobs there that others do not mind."""
-    data = folder / "page"
-    data.mkdir(mode=0o700)
-    with Server(build, torch_python, data=data) as running:
+def page_server(start_server):
+    """Holds jobs of several tests, none of which counts the jobs."""
+    with start_server("page") as running:
         yield running
 
 
@@ -129,7 +126,7 @@ def cluster(page_server):
 
 
 @pytest.fixture(scope="session")
-def crowded_server(job, page_server, build, torch_python, folder):
+def crowded_server(job, page_server, start_server, folder):
     """A server with that job, a thousand copies of it, and nothing else."""
     data = folder / "crowded"
     data.mkdir(mode=0o700)
@@ -151,7 +148,7 @@ def crowded_server(job, page_server, build, torch_python, folder):
             words = [*row, f"many-{i}", json.dumps(copy)]
             to.execute(f"INSERT INTO jobs ({columns}, name, document) VALUES (?, ?, ?, ?, ?, ?)", words)
     to.close()
-    with Server(build, torch_python, data=data) as running:
+    with start_server("crowded") as running:
         yield running
 
 

@@ -13,7 +13,7 @@ from page_jobs import GPUS, completed, document, job_spec
 JOBS_MAX_MS = 300
 HEAP_MAX_BYTES = 60e6
 FIRST_VIEW = ".jobs tbody tr, .empty a[href='#/submit']"
-# What a program may print to trick who reads it.
+# Output by which a program may try to deceive a reader of the log.
 HOSTILE = """
     import sys
     print("<img src=x onerror=alert(1)><script>alert(2)</script>", flush=True)
@@ -236,7 +236,7 @@ def load_list(browser, rows):
 @pytest.mark.alone
 def test_a_thousand_jobs_load_at_once(crowded, job):
     loads, held = [], []
-    # What else the machine does only adds: the fastest is judged, of more loads where it does much.
+    # Other work on the machine only adds time, so the fastest load counts; a busy machine gets more loads.
     while len(loads) < 5 or (min(loads) > JOBS_MAX_MS and len(loads) < 20):
         took, heap = load_list(crowded, 60)
         loads.append(took)

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 EVIL = "<img src=x onerror=alert(1)><script>alert(2)</script> \"'`${alert(3)} \x1b[2J\u202e" + "A" * 300
-# What the report decides by, so that it stays the report of a job that is over.
+# These fields keep their values, so that the document remains that of a finished job.
 KEPT = {"apiVersion", "kind", "phase", "status", "type", "source"}
 
 

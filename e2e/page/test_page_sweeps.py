@@ -11,7 +11,7 @@ from page_jobs import GPUS, STEPS, document, job_spec
 
 SWEEPS = "/api/v1/namespaces/default/simulationsweeps"
 ROWS = "document.querySelectorAll('.points tbody tr').length"
-# What a name or a value may hold to trick who reads it.
+# A name or a value by which a user may try to deceive a reader of the page.
 MARK = "<img src=x onerror=alert(7)>\"'`${alert(8)}"
 ESCAPES = "\x1b[2J\x1b]0;title\x07\u202eback"
 

@@ -3,7 +3,7 @@
 A row has globs (`*` within a name, `**` over folders, `{a,b}` one of several) and parts. `part:word,word` means the tests
 of that part whose file has one of the words in its name (`@`: the name of the path itself); the others are sampled. A path
 that no row matches affects everything. Parts that run whenever something other than documents has changed are not named.
-Of `test-release` and what builds again, the graph of the build tells which programs a file reaches (programs.py);
+Of `test-release` and what builds again, programs.py finds the programs that a file reaches in the graph of the build;
 `scripts` are those of their tests that run no program.
 """
 

@@ -195,7 +195,7 @@ def provisions(due):
         needs = ("packages", *([environment_name("torch")] if name == "cuda12" else []))
         made.append(Part(environment_name(name), (PROVIDERS[name],), 1, 0.5, needs=needs, first=True, minutes=60))
     if "torch" in environments and any(part.name == "build-release" for part in due) and not has_environment():
-        # What does not need the environment is compiled while that is installed.
+        # Sources that do not need the environment are compiled while it is installed.
         made.append(
             Part(EARLY, ("e2e/build", "--without-shim", "release"), 480, CORES, needs=("packages",), minutes=45)
         )

@@ -4,7 +4,6 @@ import pathlib
 
 import pytest
 from job_files import JobFile
-from server import Server
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -15,10 +14,8 @@ def renew(pytestconfig):
 
 
 @pytest.fixture(scope="session")
-def engine(build, torch_python, folder):
-    data = folder / "scenarios"
-    data.mkdir(mode=0o700)
-    with Server(build, torch_python, data, ["--gpu-models", HERE / "gpus"]) as server:
+def engine(start_server):
+    with start_server("scenarios", ["--gpu-models", HERE / "gpus"]) as server:
         yield server
 
 

@@ -34,8 +34,9 @@ constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr std::int64_t kSleepNs = kMillisecond;  // Plain launches do not ring.
 constexpr std::int64_t kReportEveryNs = 500 * kMillisecond;
 constexpr std::int64_t kFlushNs = 300 * kMillisecond;  // For lines and hang-ups after the command.
-// A launcher that sees a rank's death ends the others and itself: how it ends tells more. It gets
-// the longer time while anything of the job still moves, as a launcher on a busy machine does.
+// A launcher that sees a rank's death ends the others and itself, and its exit status is the more
+// precise verdict. It has the longer time while any process of the job works, as a launcher on a
+// busy machine does.
 constexpr std::int64_t kRankGraceNs = 1'500 * kMillisecond;
 constexpr std::int64_t kRankGraceMaxNs = 8'000 * kMillisecond;
 constexpr int kStopGraceMs = 2'000;

@@ -391,7 +391,7 @@ std::string RunOfRank(std::string_view environment, const std::string& root) {
   return "";
 }
 
-// Whether the run's folder is gone and no agent or guardian of it is above this rank any more.
+// True if the run's folder is gone and no ancestor of this rank is an agent or guardian of the run.
 bool IsOrphan(std::int64_t process, const std::string& run_directory) {
   if (access(run_directory.c_str(), F_OK) == 0 || errno != ENOENT) return false;
   const std::vector<pid_t> above = process::AncestorsOf(static_cast<pid_t>(process));

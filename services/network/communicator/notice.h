@@ -38,7 +38,7 @@ struct CommittedNotice {
   collective::Protocol protocol = collective::Protocol::kSimple;
   std::uint32_t channels = 0;
   float relative_error = 0;
-  bool is_assumed = false;  // Nothing tells how long it takes on a real system.
+  bool is_assumed = false;  // No measurement supports its duration.
   // Of the collective from start to finish; of a group, of the transfer that ended last. Of several
   // notices one.
   std::shared_ptr<const flow::Spent> spent;

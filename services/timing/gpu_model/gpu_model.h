@@ -23,7 +23,7 @@ struct FixedDurations {
   base::Duration wave;  // Kernels: for each wave of as many blocks as there are multiprocessors.
   std::uint64_t operations_per_second = 0;  // Library calls: for their operations,
   std::uint64_t bytes_per_second = 0;       // and for their bytes; copies, too.
-  // What stands for the fixed host model's costs.
+  // Replace the costs of the fixed host model.
   base::Duration host_call;
   base::Duration host_operator;
   // Of each collective and each send; and for its bytes.
