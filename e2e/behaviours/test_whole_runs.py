@@ -311,6 +311,30 @@ def test_a_rank_that_never_joins_is_a_deadlock(world):
     assert seconds < 10, f"the verdict took {seconds:.1f} s"
 
 
+def test_a_rank_that_never_reaches_its_gpu_is_named_with_the_call_that_it_waits_in(world):
+    job = world.run(
+        """
+        import ctypes, os, subprocess, sys
+        if "RANK" not in os.environ:
+            places = [{**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(2)]
+            ranks = [subprocess.Popen([sys.executable, "script.py"], env=place) for place in places]
+            sys.exit(max(rank.wait() for rank in ranks))
+        if os.environ["RANK"] == "1":
+            os.read(os.pipe()[0], 1)
+        class Id(ctypes.Structure):
+            _fields_ = [("bytes", ctypes.c_byte * 128)]
+        identity, communicator, nccl = Id(), ctypes.c_void_p(), ctypes.CDLL("libnccl.so.2")
+        nccl.ncclCommInitRank.argtypes = [ctypes.c_void_p, ctypes.c_int, Id, ctypes.c_int]
+        ctypes.CDLL("libcudart.so.13").cudaSetDevice(0)
+        nccl.ncclGetUniqueId(ctypes.byref(identity))
+        nccl.ncclCommInitRank(ctypes.byref(communicator), 2, identity, 0)
+    """,
+        ranks=2,
+        command=["python", "script.py"],
+    )
+    expect_failed(job, "Deadlock", "its rank 1 has not come", "; rank 1, which has used no GPU yet, (pid ", "waits in ")
+
+
 def test_work_outside_the_gpu_is_not_a_deadlock(world):
     world.completed(
         """

@@ -21,4 +21,22 @@ struct Death {
 // status; one that was collected has vanished.
 Death LookForDeath(pid_t process, const std::string& proc = "/proc");
 
+// A process that is observed from a time when it lived, so that its number cannot stand for another
+// one. Linux 6.15 and later remember the status of a process that its parent has collected for
+// whoever holds a descriptor of it; older kernels do not, and such a process has vanished.
+class ObservedProcess {
+ public:
+  explicit ObservedProcess(pid_t process);
+  ~ObservedProcess();
+  ObservedProcess(ObservedProcess&& other) noexcept;
+  ObservedProcess(const ObservedProcess&) = delete;
+  ObservedProcess& operator=(const ObservedProcess&) = delete;
+
+  Death Look() const;
+
+ private:
+  pid_t process_;
+  int descriptor_;  // -1: the process was gone, or the kernel gives none.
+};
+
 }  // namespace eidolon::agent::launch

@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <cstdio>
+#include <utility>
 
 namespace eidolon::agent::launch {
 namespace {
@@ -46,6 +50,32 @@ TEST(DeathTest, KnowsTheLivingAndTheVanished) {
   waitpid(child, nullptr, 0);
 
   EXPECT_EQ(LookForDeath(child).state, LifeState::kVanished);
+}
+
+TEST(DeathTest, AnObservedProcessKeepsItsStatusAfterItsParentHasCollectedIt) {
+  utsname kernel{};
+  uname(&kernel);
+  int major = 0;
+  int minor = 0;
+  ASSERT_EQ(std::sscanf(kernel.release, "%d.%d", &major, &minor), 2);
+  if (std::pair(major, minor) < std::pair(6, 15)) {
+    GTEST_SKIP() << "Linux " << kernel.release << " forgets a process that was collected";
+  }
+  const pid_t child = EndedChild([] { _exit(7); });
+  const ObservedProcess observed(child);
+  EXPECT_EQ(observed.Look().status.Text(), "exit status 7");
+  waitpid(child, nullptr, 0);
+
+  EXPECT_EQ(observed.Look().state, LifeState::kDead);
+  EXPECT_EQ(observed.Look().status.Text(), "exit status 7");
+}
+
+TEST(DeathTest, AnObservedProcessThatWasGoneAtOnceHasVanished) {
+  const pid_t child = EndedChild([] {});
+  waitpid(child, nullptr, 0);
+
+  EXPECT_EQ(ObservedProcess(child).Look().state, LifeState::kVanished);
+  EXPECT_EQ(ObservedProcess(getpid()).Look().state, LifeState::kAlive);
 }
 
 }  // namespace

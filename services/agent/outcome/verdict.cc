@@ -155,8 +155,10 @@ std::string Verdict::Culprit(const std::optional<launch::ExitStatus>& command) c
     const std::string died =
         StrCat("rank ", death_->rank, " (pid ", death_->pid, ") died: ", death_->status.Text());
     if (!WasTerminated() || !gone_.has_value()) return died;
-    return StrCat("rank ", gone_->rank, " (pid ", gone_->pid,
-                  ") ended first, as only its launcher knows how; then ", died);
+    std::string text = StrCat("rank ", gone_->rank, " (pid ", gone_->pid,
+                              ") ended first, as only its launcher knows how; then ", died);
+    if (command.has_value()) text += StrCat("; the command failed: ", command->Text());
+    return text;
   }
   return command.has_value() ? StrCat("the command failed: ", command->Text())
                              : std::string("the command failed");
@@ -205,10 +207,14 @@ Ending Verdict::Judge(const std::optional<launch::ExitStatus>& command) const {
                "torch.version.cuda is 12 or 13); 'eidolon doctor' shows what is installed");
     return ending;
   }
-  ending.reason = killed ? Reason::kRankLost : Reason::kCommandFailed;
+  // A launcher whose rank has failed terminates the others and fails itself.
+  const bool failed_first = WasTerminated() && gone_.has_value() && command.has_value() &&
+                            command->signal == 0 && !tells_of_kill_;
+  const bool was_lost = killed && !failed_first;
+  ending.reason = was_lost ? Reason::kRankLost : Reason::kCommandFailed;
   ending.message = Culprit(command);
-  if (!exception_.empty() && !killed) ending.message += ": " + exception_;
-  if (!advice_.empty() && !killed) ending.message += "; " + advice_;
+  if (!exception_.empty() && !was_lost) ending.message += ": " + exception_;
+  if (!advice_.empty() && !was_lost) ending.message += "; " + advice_;
   if (!wait_in_vain_.empty()) ending.message += "; before that, " + wait_in_vain_;
   if (!refused_call_.empty()) {
     ending.message += StrCat(" (it had called '", refused_call_, "', which is not supported)");

@@ -126,6 +126,22 @@ TEST(VerdictTest, ARankThatItsLauncherCollectedIsNamedBeforeThoseItTerminated) {
             "died: killed by signal 15 (SIGTERM)");
 }
 
+TEST(VerdictTest, ALauncherThatFailsAfterARankOfItsOwnSaysHowTheRankEnded) {
+  constexpr launch::ExitStatus kTerminated{.code = 143, .signal = 15};
+  Verdict verdict;
+  verdict.NoteRankGone({.rank = 1, .pid = 75, .status = {}});
+  verdict.NoteRankDeath({.rank = 0, .pid = 74, .status = kTerminated});
+  verdict.NoteErrorLine("[rank1]: ValueError: at the end");
+
+  const Ending failed = verdict.Judge(kFailed);
+  EXPECT_EQ(failed.reason, Reason::kCommandFailed);
+  EXPECT_THAT(failed.message, HasSubstr("then rank 0 (pid 74) died: killed by signal 15 (SIGTERM); "
+                                        "the command failed: exit status 1"));
+
+  verdict.NoteErrorLine(" exitcode  : -9 (pid: 75)");
+  EXPECT_EQ(verdict.Judge(kFailed).reason, Reason::kRankLost);
+}
+
 TEST(VerdictTest, AnEnvironmentThatCannotWorkGetsAdvice) {
   const struct {
     const char* line;

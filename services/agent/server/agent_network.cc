@@ -41,7 +41,10 @@ outcome::Ending EndingOf(const network_v1::CommunicatorFailed& failed) {
 void Agent::OnHello(int connection, const wire::Hello& hello) {
   active_ = true;
   const auto admitted = processes_->Admit(connection, hello, page_->doorbell_descriptor());
-  if (admitted.has_value()) return metrics_->sessions.Increment();
+  if (admitted.has_value()) {
+    if (!job_->assignment.has_replay()) deaths_->Observe(processes_->connections().at(connection));
+    return metrics_->sessions.Increment();
+  }
   ring::SendRefusal(connection, admitted.error().message);
   base::Log(base::Level::kWarning, "process_refused", {{"reason", admitted.error().message}});
   // The hang-up that follows closes the connection.
@@ -240,9 +243,12 @@ void Agent::OnNetworkMessage(const network_v1::SessionResponse& message) {
       OnSafeThrough(TimeOf(message.safe_through().time_picoseconds()),
                     message.safe_through().released());
       break;
-    case network_v1::SessionResponse::kDeadlock:
-      End({.reason = outcome::Reason::kDeadlock, .message = message.deadlock().report()});
+    case network_v1::SessionResponse::kDeadlock: {
+      const std::string unknown = watch_.DescribeUnknownRanks(*processes_);
+      End({.reason = outcome::Reason::kDeadlock,
+           .message = StrCat(message.deadlock().report(), unknown.empty() ? "" : "; ", unknown)});
       break;
+    }
     case network_v1::SessionResponse::kFailed: {
       const auto& failed = message.failed();
       if (failed.job_goes_on()) {

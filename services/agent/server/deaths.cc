@@ -25,18 +25,34 @@ constexpr std::string_view kReplaced =
 
 }  // namespace
 
+void Deaths::Observe(std::uint32_t process) {
+  observed_.try_emplace(process, processes_->at(process).options().pid);
+}
+
+launch::Death Deaths::Look(std::uint32_t process) const {
+  const auto found = observed_.find(process);
+  return found != observed_.end() ? found->second.Look()
+                                  : launch::LookForDeath(processes_->at(process).options().pid);
+}
+
 void Deaths::Add(std::uint32_t process) {
   const session::Session& session = processes_->at(process);
   if (processes_->ranks().IsCertain(process) || session.launches() > 0 || session.awaits_costs()) {
     dying_.push_back({.process = process,
                       .since_ns = clock_->MonotonicNs(),
                       .farewell = processes_->at(process).segment().farewell()});
+  } else {
+    observed_.erase(process);
   }
 }
 
 void Deaths::Watch() {
   if (dying_.empty()) return;
-  std::erase_if(dying_, [this](const Dying& dying) { return HasEnded(dying); });
+  std::erase_if(dying_, [this](const Dying& dying) {
+    const bool has_ended = HasEnded(dying);
+    if (has_ended) observed_.erase(dying.process);
+    return has_ended;
+  });
 }
 
 // Whether all is known of it. Who ends says so before its socket closes; a word that comes later is
@@ -48,7 +64,7 @@ bool Deaths::HasEnded(const Dying& dying) {
   const std::int32_t rank = processes_->ranks().NameOf(dying.process);
   const bool was_silent = dying.farewell == wire::Farewell::kNone;
   const bool went_on = was_silent && session.segment().farewell() != wire::Farewell::kNone;
-  const launch::Death death = launch::LookForDeath(pid);
+  const launch::Death death = Look(dying.process);
   const bool is_alive = death.state == launch::LifeState::kAlive;
   const bool is_dead = death.state == launch::LifeState::kDead;
   // Another program in its place may introduce itself.
@@ -91,12 +107,9 @@ bool Deaths::IsLastWordOpen(std::int64_t command_ended_ns) const {
     return dying.farewell != wire::Farewell::kEnded;
   });
   if (is_open) return true;
-  return std::any_of(processes_->connections().begin(), processes_->connections().end(),
-                     [this](const auto& entry) {
-                       const auto death =
-                           launch::LookForDeath(processes_->at(entry.second).options().pid);
-                       return death.state != launch::LifeState::kAlive;
-                     });
+  return std::any_of(
+      processes_->connections().begin(), processes_->connections().end(),
+      [this](const auto& entry) { return Look(entry.second).state != launch::LifeState::kAlive; });
 }
 
 void Deaths::Settle() {

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string_view>
 #include <vector>
 
+#include "services/agent/launch/death.h"
 #include "services/agent/outcome/verdict.h"
 #include "services/agent/server/processes.h"
 #include "services/base/clock.h"
@@ -20,6 +22,9 @@ class Deaths {
   Deaths(Processes* processes, outcome::Verdict* verdict, const base::RealClock* clock)
       : processes_(processes), verdict_(verdict), clock_(clock) {}
 
+  // The process has introduced itself: how it ends is known from now on, also when its parent
+  // collects it before the next look.
+  void Observe(std::uint32_t process);
   // The process has hung up, and its last records were applied, but for those that wait for costs.
   void Add(std::uint32_t process);
   // A rank that ended badly takes the job down. Its parent will soon collect it, so call often.
@@ -41,11 +46,13 @@ class Deaths {
     ::eidolon::ring::Farewell farewell{};  // What it had said by then.
   };
   bool HasEnded(const Dying& dying);
+  launch::Death Look(std::uint32_t process) const;
   void NoteLost(const session::Session& lost, std::string_view how);
 
   Processes* processes_;
   outcome::Verdict* verdict_;
   const base::RealClock* clock_;
+  std::map<std::uint32_t, launch::ObservedProcess> observed_;  // By process number.
   std::vector<Dying> dying_;
   std::int64_t first_ns_ = 0;
 };

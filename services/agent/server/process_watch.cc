@@ -14,6 +14,7 @@
 #include "services/agent/outcome/plain_text.h"
 #include "services/base/text.h"
 #include "services/process/process_tree.h"
+#include "services/process/socket_peer.h"
 
 namespace eidolon::agent::server {
 
@@ -86,6 +87,25 @@ void ProcessWatch::Describe(const Processes& processes, controller::v1::Progress
     text += (i == 0 ? "" : ". ") + seen[i].second;
   }
   progress->set_witness(outcome::PlainText(text));
+}
+
+std::string ProcessWatch::DescribeUnknownRanks(const Processes& processes) const {
+  std::set<std::int32_t> known;
+  for (const auto& [number, session] : processes.all()) {
+    known.insert(processes.ranks().NameOf(number));
+  }
+  std::string text;
+  // A rank comes before the processes that it starts, which have its variables.
+  for (const pid_t pid : process::DescendantsNow(getpid())) {
+    const auto variable = process::VariableOf(pid, "RANK");
+    const auto rank = base::ParseInteger(variable.value_or(""));
+    if (!rank.has_value() || !known.insert(static_cast<std::int32_t>(*rank)).second) continue;
+    const launch::Witness witness = launch::LookAtProcess(pid);
+    if (!witness.is_there) continue;
+    text += StrCat(text.empty() ? "" : "; ", "rank ", *rank, ", which has used no GPU yet, ",
+                   witness.text);
+  }
+  return outcome::PlainText(text);
 }
 
 }  // namespace eidolon::agent::server

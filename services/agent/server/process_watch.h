@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "services/agent/clock/quiescence.h"
 #include "services/agent/clock/standstill.h"
@@ -28,6 +29,10 @@ class ProcessWatch {
   void UseStore(const rendezvous::StoreServer* store) { store_ = store; }
   // For how long nothing has moved, and what the processes do, when that is long.
   void Describe(const Processes& processes, controller::v1::Progress* progress) const;
+
+  // What ranks do that have started and have not introduced themselves: "rank 1, which has used no
+  // GPU yet, (pid 12, python3) waits in read (pipe_read)". Empty: there are none.
+  std::string DescribeUnknownRanks(const Processes& processes) const;
 
   // Time passes, and something of the job moves.
   void Pass() { standstill_.Pass(clock_->MonotonicNs()); }

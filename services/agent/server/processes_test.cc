@@ -119,6 +119,21 @@ TEST_F(ProcessesTest, ARankThatDiedIsAFindingWithItsStatus) {
   waitpid(child, nullptr, 0);
 }
 
+TEST_F(ProcessesTest, ARankIsDeadAlsoWhereItsParentCollectsItBeforeAnybodyLooks) {
+  const pid_t child = EndedChild(3);
+  const int connection = Come(2, child);
+  deaths_->Observe(1);
+  waitpid(child, nullptr, 0);
+  processes_->Disconnect(connection);
+  deaths_->Add(1);
+
+  deaths_->Watch();
+
+  // Kernels before 6.15 forget how it ended; then the command's own end decides.
+  const auto ending = verdict_.Judge(launch::ExitStatus{.code = 1});
+  EXPECT_EQ(ending.reason, outcome::Reason::kCommandFailed);
+}
+
 TEST_F(ProcessesTest, ARankThatEndedWellIsNone) {
   const pid_t child = EndedChild(0);
   processes_->Disconnect(Come(2, child));
