@@ -5,6 +5,7 @@ that any GROUPS consecutive commits run every test.
 
     pytest --sample 1/4                  the tests of group 1
     pytest --sample 1,2/4 --whole PATH   the same of groups 1 and 2, and every test of a file or folder
+    pytest --sample 1/4 --whole '[ddp]'  the same, and every test with these parameters
 
 A sample without tests passes.
 """
@@ -40,6 +41,15 @@ def write_sample(groups):
     return f"{','.join(map(str, sorted(groups)))}/{GROUPS}"
 
 
+def is_whole(path, name, whole):
+    """Whether a test is one of those that --whole names."""
+    path = pathlib.Path(path)
+    files = [pathlib.Path(one).resolve() for one in whole if not one.startswith("[")]
+    return any(file == path or file in path.parents for file in files) or name.endswith(
+        tuple(one for one in whole if one.startswith("["))
+    )
+
+
 def pytest_addoption(parser):
     group = parser.getgroup("sampling")
     group.addoption("--sample", type=parse_sample, metavar="GROUP,.../4", help="run the tests of these groups")
@@ -48,7 +58,7 @@ def pytest_addoption(parser):
         action="append",
         default=[],
         metavar="PATH",
-        help="with --sample: run every test of this file or folder",
+        help="with --sample: run every test of this file or folder, or with these parameters: '[ddp]'",
     )
 
 
@@ -56,12 +66,11 @@ def pytest_collection_modifyitems(config, items):
     groups = config.getoption("--sample")
     if groups is None:
         return
-    whole = [pathlib.Path(path).resolve() for path in config.getoption("--whole")]
+    whole = config.getoption("--whole")
     kept, left_out = [], []
     for item in items:
-        path = pathlib.Path(item.path)
-        is_whole = any(path == one or one in path.parents for one in whole)
-        (kept if is_whole or group_of(item.nodeid) in groups else left_out).append(item)
+        chosen = is_whole(str(item.path), item.name, whole) or group_of(item.nodeid) in groups
+        (kept if chosen else left_out).append(item)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = kept

@@ -4,10 +4,13 @@ Without --all a part runs as a whole when a changed file can affect it; of the o
 has changed: everything since --since, else since $EIDOLON_TEST_SINCE, else since the newest commit that passed on this
 machine. Parts run beside each other as far as there are processors; one that fails does not stop the others unless they
 stand on it. A part's output goes to build/test-logs/PART.log; when it fails, what its failed tests printed is shown.
+At most three failed tests are run again at the end, each alone and three times. A run passes with two that pass then, unless
+one was flaky in the last ten runs; with --all it does not.
 """
 
 import argparse
 import atexit
+import dataclasses
 import json
 import os
 import queue
@@ -16,11 +19,10 @@ import subprocess
 import sys
 import time
 
-from runner import change, history, selection
+from runner import change, flaky, history, programs, selection
 from runner.parts import CORES, LOGS, PROVIDERS, ROOT, all_parts, environment_name, provisions, whole
-from runner.processes import Processes, processor_seconds, second_junit, shown
+from runner.processes import Processes, processor_seconds, shown
 from runner.schedule import Schedule, Task, simulate
-from runner.words import starts_of_torch, words_of_failed
 
 VARIABLES = {"torch": "EIDOLON_PYTHON_PACKAGES", "cuda12": "EIDOLON_OLDER_PACKAGES"}
 
@@ -38,9 +40,6 @@ def arguments(words=None):
     parser.add_argument(
         "--only", default="", metavar="PART,...", help="these parts, as a whole unless --since is given"
     )
-    parser.add_argument(
-        "--rerun-failed", action="store_true", help="run failed tests once more to tell which are flaky"
-    )
     parser.add_argument("--list", action="store_true", help="print the parts and end")
     parser.add_argument("--plan", action="store_true", help="print what would run, why and for how long, and end")
     parser.add_argument("--history", action="store_true", help="print the slowest and the failed tests of this machine")
@@ -57,16 +56,20 @@ def arguments(words=None):
 class Run:
     """A run of the chosen parts. `choices`: what of each, by name."""
 
-    def __init__(self, parts, choices, record, again):
-        self.choices, self.record, self.rerun = choices, record, again
+    def __init__(self, parts, choices, record, rows=(), strict=False):
+        """`rows`: the history. `strict`: no test may be flaky."""
+        self.choices, self.record, self.strict = choices, record, strict
+        self.flaky_before = history.flaky_tests(history.read(newest=history.RUNS_FOR_FLAKY))
         self.parts = {part.name: part for part in provisions([part for part in parts if part.name in choices])}
-        self.expected = history.expected_seconds(history.read())
+        self.expected = history.expected_seconds(rows)
         self.schedule = Schedule([self.task(part) for part in self.parts.values()])
-        self.environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1")
+        self.variables = dict(os.environ, PYTHONDONTWRITEBYTECODE="1")
         self.packages = {}  # The folder of an environment's packages, by its name.
+        self.processes = Processes(LOGS, ROOT)
         self.ended = queue.Queue()
         self.passed = self.failed = self.starts = 0
-        self.flaky, self.names = [], []
+        self.bad, self.names = [], []
+        self.flaky, self.refused = [], []
 
     def task(self, part):
         choice = self.choices.get(part.name)
@@ -75,47 +78,42 @@ class Run:
         return Task(part.name, max(1, seconds), part.processors, needs, part.alone, part.first)
 
     def go(self):
-        processes = Processes(LOGS, ROOT)
-        atexit.register(processes.end)
+        atexit.register(self.processes.end)
         while True:
             for task in self.schedule.due(time.monotonic()):
-                self.start(processes, self.parts[task.name])
+                self.start(self.parts[task.name])
             if self.schedule.is_over():
-                return
+                break
             self.finish(self.ended.get())
+        self.repeat_failed()
 
-    def start(self, processes, part):
+    def start(self, part):
         choice = self.choices.get(part.name)
         words = (*choice.command, *choice.words) if choice else part.command
-        command = [*words, *junit_words(part.suite, part.junit)]
-        again = self.command_again(part) if self.rerun else None
-        environment = self.environment | {VARIABLES[name]: self.packages[name] for name in part.environments}
-        processes.start(part, choice, command, environment, self.ended.put, again)
+        command = [*words, *(("--junitxml", str(part.junit)) if part.suite else ())]
+        self.processes.start(part, choice, command, self.environment_of(part), self.ended.put)
 
-    def command_again(self, part):
-        junit = second_junit(part)
-        if part.programs:
-            return lambda names: [*part.command, "--failed", "--junit", str(junit)]
-        if part.suite:
-            return lambda names: ["e2e/pytest", *junit_words(part.suite, junit), *names]
-        return None
+    def environment_of(self, part):
+        return self.variables | {VARIABLES[name]: self.packages[name] for name in part.environments}
 
     def finish(self, ended):
         name = ended.part.name
         dropped = self.schedule.ended(name, ended.good)
         if ended.good:
             self.made(name)
+        else:
+            self.bad.append(ended)
         if name in self.choices or not ended.good or ended.seconds > 5:
             self.tell(ended)
         for other, needs in dropped.items():
             print(f"FAIL {other:16} not run: {', '.join(needs)} failed", flush=True)
             self.failed += 1
         if name in self.choices:
-            self.passed += ended.passed
-            self.starts += starts_of_torch(ended.text)
+            self.passed += ended.results.passed
+            self.starts += ended.results.starts_of_torch()
             self.names += [name] if ended.good else []
-            self.record.add(name, ended.results, ended.seconds, ended.good, ended.choice.share, ended.flaky)
-        self.failed += ended.failed
+            self.record.add(name, ended.results.tests, ended.seconds, ended.good, ended.choice.share)
+        self.failed += ended.results.failed
 
     def made(self, name):
         """Takes note of an environment that is there now."""
@@ -124,28 +122,38 @@ class Run:
                 self.packages[environment] = output_of(program, "packages")
 
     def tell(self, ended):
-        part, choice = ended.part, ended.choice
+        part, choice, results = ended.part, ended.choice, ended.results
         verdict = "ok  " if ended.good else "FAIL"
-        counts = f"{ended.passed:5} passed {ended.failed:4} failed"
+        counts = f"{results.passed:5} passed {results.failed:4} failed"
         times = f"{ended.seconds:7.0f} s, {ended.worked:5.0f} s of processors"
         print(
             f"{verdict} {part.name:16} {counts} {times}{'  ' + choice.why if choice and choice.why else ''}", flush=True
         )
         if ended.good:
-            last = ended.text.splitlines()[-part.shows :] if part.shows else []
+            last = results.text.splitlines()[-part.shows :] if part.shows else []
             print("".join(f"     | {line}\n" for line in last), end="", flush=True)
             return
-        log = ended.log.relative_to(ROOT)
-        print(f"     {shown(ended.command)}  (status {ended.status}); see {log}:")
-        print("     failed tests:", ", ".join(ended.names) or "the part itself")
-        for name in ended.flaky:
-            print(f"     flaky: passed on the second try: {name}")
-        self.flaky += [f"{part.name}: {name}" for name in ended.flaky]
-        print("\n".join("     | " + line for line in words_of_failed(ended.text)), flush=True)
+        print(f"     {shown(ended.command)}  (status {ended.status}); see {ended.log.relative_to(ROOT)}:")
+        print("     failed tests:", ", ".join(one.test for one in results.of_failed()) or "the part itself")
+        print("\n".join("     | " + line for line in results.words()), flush=True)
 
+    def repeat_failed(self):
+        """Tells flaky tests from broken ones, and counts as passed those that may be flaky."""
+        self.flaky = flaky.find_flaky(self.bad, self.passes_alone)
+        self.refused = flaky.why_refused(self.flaky, self.flaky_before, self.strict)
+        for one in self.flaky:
+            self.record.add_flaky(one.part, one.result)
+        if not self.refused:
+            self.failed -= len(self.flaky)
+            self.passed += len(self.flaky)
+            self.names += [one.part.name for one in self.bad if not self.failed]
 
-def junit_words(suite, file):
-    return ("--junitxml", str(file)) if suite else ()
+    def passes_alone(self, part, test):
+        junit, log = part.junit.with_suffix(".again.xml"), LOGS / f"{part.name}.again.log"
+        command = flaky.command_again(part, test, junit)
+        ended = self.processes.follow(part, None, command, self.environment_of(part), log, junit)
+        print(f"{'ok  ' if ended.good else 'FAIL'} {test} again, alone: {ended.seconds:.0f} s", flush=True)
+        return ended.good and any(one.test == test and one.outcome == "passed" for one in ended.results.tests)
 
 
 def output_of(*words):
@@ -153,28 +161,47 @@ def output_of(*words):
     return done.stdout.strip()
 
 
-def choose(a, parts, git):
-    """(what of each part, first lines, the changes)."""
+@dataclasses.dataclass
+class Chosen:
+    """What runs: what of each part by its name, the first lines, and what programs.py has to know, by kind of build."""
+
+    choices: dict
+    lines: list
+    programs: dict
+
+
+def choose(a, parts, git, seconds):
+    """`seconds`: of tests, by part."""
     if a.all or (a.only and not a.since):
         everything = change.Change(everything=True)
         named = {part.name: whole(part, "", every=a.all) for part in parts if part.name in a.only}
         choices = named or selection.select(parts, everything, everything, every=True, quick=a.quick)
-        return choices, ["everything runs" if a.all else f"only {', '.join(named)}"], (everything, everything)
+        lines = ["everything runs" if a.all else f"only {', '.join(named)}"]
+        return Chosen(choices, lines, dict.fromkeys(("release", "again"), selection.for_programs(everything)))
     latest, again = change.find_change(git, a.since)
-    choices = selection.select(parts, latest, again, quick=a.quick)
+    choices = selection.select(parts, latest, again, quick=a.quick, seconds=seconds)
     if a.only:
         choices = {name: choice for name, choice in choices.items() if name in a.only}
-    return choices, selection.write_base(latest, again), (latest, again)
-
-
-def write_selection(changes, every):
-    latest, again = changes
-    LOGS.mkdir(parents=True, exist_ok=True)
-    chosen = {
-        "release": selection.for_programs(latest, every, "test-release"),
-        "again": selection.for_programs(again, every, "test-asan"),
+    known = {
+        "release": selection.for_programs(latest, "test-release", seconds),
+        "again": selection.for_programs(again, "test-asan", seconds),
     }
-    (LOGS / "selection.json").write_text(json.dumps(chosen, indent=1) + "\n")
+    return Chosen(choices, selection.write_base(latest, again), known)
+
+
+def write_selection(chosen):
+    LOGS.mkdir(parents=True, exist_ok=True)
+    (LOGS / "selection.json").write_text(json.dumps(chosen.programs, indent=1) + "\n")
+
+
+def expect_shares(chosen, parts, seconds):
+    """Replaces the shares of parts of C++ programs by what their tests took."""
+    for part in parts:
+        choice = chosen.choices.get(part.name)
+        if choice and part.programs:
+            known = chosen.programs["again" if part.again else "release"]
+            share = programs.share(part.name, known, seconds.get(part.name, {}))
+            chosen.choices[part.name] = choice if share is None else dataclasses.replace(choice, share=share)
 
 
 def print_plan(run, choices, parts):
@@ -194,8 +221,7 @@ def print_plan(run, choices, parts):
 def print_end(run, a, started, worked, left_out):
     seconds = time.monotonic() - started
     share = (processor_seconds() - worked) / max(seconds, 0.01) / CORES
-    for name in run.flaky:
-        print(f"     flaky: passed on the second try: {name}")
+    print("".join(f"{line}\n" for line in flaky.write_flaky(run.flaky, run.refused)), end="")
     if left_out:
         print(f"     not affected, and not sampled this time: {', '.join(left_out)}")
     print(f"     all parts together {seconds / 60:5.1f} min; {CORES} processors were busy for {share:.0%} of it")
@@ -215,19 +241,23 @@ def main(words=None):
             history.write_readme(rows)
         return 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    git, parts = change.Git(), all_parts()
+    git, parts, rows = change.Git(), all_parts(), history.read()
+    seconds = history.seconds_of_tests(rows)
     try:
-        choices, lines, changes = choose(a, parts, git)
+        chosen = choose(a, parts, git, seconds)
     except ValueError as error:
         sys.exit(f"e2e/test: {error}")
-    print("\n".join(f"     {line}" for line in lines), flush=True)
+    choices = chosen.choices
+    expect_shares(chosen, parts, seconds)
+    print("\n".join(f"     {line}" for line in chosen.lines), flush=True)
     commit, is_clean = git.head(), git.uncommitted() == set()
     record = history.History(commit and commit + ("" if is_clean else "+"), LOGS)
-    run = Run(parts, choices, record, a.rerun_failed)
+    run = Run(parts, choices, record, rows, a.all)
     if a.plan:
         print_plan(run, choices, parts)
         return 0
-    write_selection(changes, a.all or bool(a.only and not a.since))
+    print(f"     about {simulate(list(run.schedule.tasks.values()), CORES)[1] / 60:.0f} min", flush=True)
+    write_selection(chosen)
     started, worked = time.monotonic(), processor_seconds()
     try:
         run.go()

@@ -1,6 +1,7 @@
 """What a changed file reaches in a build folder, by the edges and the headers that ninja knows after a build."""
 
 import collections
+import functools
 import os
 import pathlib
 import re
@@ -89,18 +90,34 @@ class Graph:
                 waiting += self.users.get(output, ())
         return seen
 
+    def programs_in(self, folder):
+        """Test programs that link an object of the folder, or of the nearest one above of which any links one."""
+        while folder:
+            objects = [made for made in self.users if made.startswith(folder + "/CMakeFiles/")]
+            if found := {user for made in objects for user in self.users[made] if user.startswith("tests/")}:
+                return found
+            folder = os.path.dirname(folder)
+        return set()
 
+
+@functools.cache
 def read_graph(build):
     edges = edges_of((pathlib.Path(build) / "build.ninja").read_text())
     headers = subprocess.run(["ninja", "-C", build, "-t", "deps"], check=True, capture_output=True, text=True)
     return Graph(build, edges, headers.stdout)
 
 
+def name_of(case):
+    """Of a test, without the values of its parameters. CMake leaves them after a name that a generator gave, with addresses
+    that change with every build."""
+    return case.partition("  # GetParam()")[0]
+
+
 class CTestCase:
     """A test that ctest knows. `number` counts from 1, as ctest's -I does."""
 
     def __init__(self, number, entry, build):
-        self.number, self.name = number, entry["name"]
+        self.number, self.name = number, name_of(entry["name"])
         properties = {one["name"]: one["value"] for one in entry.get("properties", [])}
         self.labels = set(properties.get("LABELS", []))
         self.disabled = bool(properties.get("DISABLED"))

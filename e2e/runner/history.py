@@ -1,7 +1,7 @@
 """What became of every test of every run: its seconds and how it ended, in test-history.jsonl and in the cache.
 
 A line is {"test", "seconds", "outcome", "commit", "part", "date"}; of a whole part "test" is empty and "share" says how much
-of the part ran. Outcomes: passed, failed, skipped, and flaky for one that failed and passed on the second try.
+of the part ran. Outcomes: passed, failed, skipped; a test that failed and then passed alone has a second line, flaky.
 """
 
 import collections
@@ -10,50 +10,16 @@ import datetime
 import json
 import re
 import statistics
-import xml.etree.ElementTree
 
 from runner.change import ROOT, cache_folder
 
 RUNS_KEPT = 60
 RUNS_FOR_SECONDS = 5  # The newest whole runs of a part, of which the median is expected next.
+RUNS_FOR_FLAKY = 10  # In these a test may be flaky once.
+SLOW_SECONDS = 1.0
 ROWS = 20
 README = ROOT / "e2e" / "README.md"
 BEGIN, END = "<!-- written by e2e/test --history --write -->", "<!-- end -->"
-LINE = re.compile(r"^(ok  |FAIL|skip) ([\w./-]+):?(?:.*?\(?\b(\d+\.\d+) s\b)?", re.M)
-OUTCOMES = {"ok  ": "passed", "FAIL": "failed", "skip": "skipped"}
-
-
-def read_junit(file):
-    """(test, seconds, outcome) of each; nothing when the file is not there or not whole."""
-    try:
-        root = xml.etree.ElementTree.parse(file).getroot()
-    except (OSError, xml.etree.ElementTree.ParseError):
-        return []
-    return [read_case(case) for case in root.iter("testcase")]
-
-
-def read_case(case):
-    name = case.get("name")
-    if path := case.get("file"):  # Of pytest: the id by which it takes the test.
-        inside = case.get("classname", "").removeprefix(path.removesuffix(".py").replace("/", ".")).strip(".")
-        name = "::".join([path, *inside.split("."), name] if inside else [path, name])
-    status = case.get("status")
-    if case.find("failure") is not None or case.find("error") is not None or status == "fail":
-        outcome = "failed"
-    elif case.find("skipped") is not None or status in ("notrun", "disabled"):
-        outcome = "skipped"
-    else:
-        outcome = "passed"
-    return name, float(case.get("time") or 0), outcome
-
-
-def read_log(text):
-    """The same from the lines of our own runners."""
-    return [(name, float(seconds or 0), OUTCOMES[verdict]) for verdict, name, seconds in LINE.findall(text)]
-
-
-def results_of(junit, text):
-    return read_junit(junit) or read_log(text)
 
 
 class History:
@@ -66,9 +32,15 @@ class History:
         name = f"{self.now.replace(':', '')[:17]}-{(commit or 'none')[:12]}.jsonl"
         self.files = [logs / "test-history.jsonl", self.folder / name]
 
-    def add(self, part, results, seconds, good, share=1.0, flaky=()):
-        rows = [self.row(part, test, took, "flaky" if test in flaky else outcome) for test, took, outcome in results]
+    def add(self, part, results, seconds, good, share=1.0):
+        rows = [self.row(part, one.test, one.seconds, one.outcome) for one in results]
         rows.append(self.row(part, "", seconds, "passed" if good else "failed") | {"share": round(share, 2)})
+        self.append(rows)
+
+    def add_flaky(self, part, result):
+        self.append([self.row(part, result.test, result.seconds, "flaky")])
+
+    def append(self, rows):
         text = "".join(json.dumps(row) + "\n" for row in rows)
         for file in self.files:
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -95,10 +67,10 @@ def runs(folder):
     return sorted(folder.glob("*.jsonl"))
 
 
-def read(folder=None):
+def read(folder=None, newest=RUNS_KEPT):
     """Every line of the cache, from the oldest run to the newest."""
     rows = []
-    for file in runs(folder or cache_folder() / "test-history"):
+    for file in runs(folder or cache_folder() / "test-history")[-newest:]:
         for line in file.read_text().splitlines():
             try:
                 rows.append(json.loads(line))
@@ -113,13 +85,26 @@ def expected_seconds(rows):
     for row in rows:
         if not row["test"] and row["outcome"] == "passed" and row.get("share", 1) >= 0.5:
             found[row["part"]].append(row["seconds"] / row.get("share", 1))
-    return {part: statistics.median(seconds[-RUNS_FOR_SECONDS:]) for part, seconds in found.items()}
+    return {part: statistics.median_low(seconds[-RUNS_FOR_SECONDS:]) for part, seconds in found.items()}
+
+
+def seconds_of_tests(rows):
+    """{part: {test: seconds}} of the newest time that each test passed."""
+    found = collections.defaultdict(dict)
+    for row in rows:
+        if row["test"] and row["outcome"] == "passed":
+            found[row["part"]][row["test"]] = row["seconds"]
+    return found
+
+
+def flaky_tests(rows):
+    return {(row["part"], row["test"]) for row in rows if row["outcome"] == "flaky"}
 
 
 def slowest(rows):
     """[(seconds, part, test)] of the newest time that each test passed."""
-    newest = {(row["part"], row["test"]): row["seconds"] for row in rows if row["test"] and row["outcome"] == "passed"}
-    return sorted(((seconds, *key) for key, seconds in newest.items()), reverse=True)[:ROWS]
+    newest = [(took, part, test) for part, tests in seconds_of_tests(rows).items() for test, took in tests.items()]
+    return sorted(newest, reverse=True)[:ROWS]
 
 
 @dataclasses.dataclass
@@ -157,7 +142,8 @@ def failures_of(part, test, rows):
         outcome: {row["commit"] for row in rows if row["outcome"] == outcome}
         for outcome in ("passed", "failed", "flaky")
     }
-    real = [at for at, row in enumerate(rows) if row["outcome"] == "failed" and row["commit"] not in commits["passed"]]
+    steady = commits["failed"] - commits["passed"] - commits["flaky"]
+    real = [at for at, row in enumerate(rows) if row["outcome"] == "failed" and row["commit"] in steady]
     unsteady = len(commits["flaky"] | commits["failed"] & commits["passed"])
     if not real:
         return Failures(part, test, 0, None, None, unsteady)

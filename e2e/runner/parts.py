@@ -6,12 +6,12 @@ import pathlib
 import subprocess
 import sys
 
-from sampling import GROUPS, write_sample
+from sampling import GROUPS, group_of, is_whole, write_sample
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LOGS = ROOT / "build" / "test-logs"
 CORES = os.cpu_count() or 2
-SHORT_FORM = 0.4  # Of the time of a part that has one.
+SHORT_FORM = 0.5  # Of the time of a part that has one.
 BUILDING = "building"  # Stands for the packages of the distribution that e2e/packages installs for users.
 
 
@@ -34,7 +34,6 @@ class Part:
     always: bool = False  # Runs whenever something other than documents has changed.
     turn: int | None = None  # The group of a part that is not divided.
     suite: str = ""  # Folder or file of pytest's tests below e2e. The command takes pytest's options.
-    words_from: str = ""  # The part whose `part:word` rows in affects.py mean this one, too.
     programs: bool = False  # programs.py chooses among C++ programs.
     complete: tuple = ()  # The command with --all, and with a sample, where `command` is a short form.
     narrow: object = None  # From changed documents to the words that have only these tried.
@@ -44,10 +43,11 @@ class Part:
     def junit(self):
         return LOGS / "junit" / f"{self.name}.xml"
 
-    def files_named(self, words):
-        """Files of the suite that `part:word` rows mean."""
-        folder = ROOT / "e2e" / self.suite
-        return sorted(str(file) for word in words for file in folder.glob(f"test_{word}*.py"))
+    def named(self, word):
+        """What --whole takes for a `part:word` row: files of the suite whose names begin so, or else its tests with that
+        parameter."""
+        files = (ROOT / "e2e" / self.suite).glob(f"test_{word}*.py")
+        return sorted(map(str, files)) or [f"[{word}]"]
 
 
 def suite(name, folder, *options, command=None, **more):
@@ -82,26 +82,26 @@ def of_release():
     release = str(ROOT / "build" / "release")
     behaviours = ("-n", str(CORES), "-m", "not alone", "--ignore", "behaviours/test_cuda12.py")
     return [
-        Part("headers", (sys.executable, "-B", "e2e/checks/headers.py", release), 211, CORES,
+        Part("headers", (sys.executable, "-B", "e2e/checks/headers.py", release), 40, CORES,
              **with_packages("clang-19"), always=True),
-        Part("test-release", programs("test", "release"), 280, 0.85 * CORES, **on_build, programs=True),
-        suite("behaviour", "behaviours", *behaviours, seconds=830, processors=0.8 * CORES, **on_build, minutes=45),
-        suite("behaviour-alone", "behaviours", "-m", "alone", seconds=120, **on_build, alone=True, words_from="behaviour"),
+        Part("test-release", programs("test", "release"), 175, 0.65 * CORES, **on_build, programs=True),
+        suite("behaviour", "behaviours", *behaviours, seconds=535, processors=0.6 * CORES, **on_build, minutes=45),
+        suite("behaviour-alone", "behaviours", "-m", "alone", seconds=229, **on_build, alone=True),
         # Its turn is that of apigen, so that a run with a sample seldom needs its environment.
-        suite("cuda12", "behaviours/test_cuda12.py", seconds=60, **on_build | {"environments": ("torch", "cuda12")}, turn=1),
-        suite("scenarios", "scenarios", seconds=151, processors=0.85 * CORES, **on_build, minutes=30),
-        suite("folding", "folding", seconds=195, processors=0.85 * CORES, **on_build, minutes=25),
-        suite("messages", "mistakes", seconds=100, **on_build),
-        suite("docs", "docs", "-n", "2", seconds=150, processors=1.3, **on_build, minutes=25,
+        suite("cuda12", "behaviours/test_cuda12.py", seconds=35, **on_build | {"environments": ("torch", "cuda12")}, turn=1),
+        suite("scenarios", "scenarios", seconds=160, processors=0.85 * CORES, **on_build, minutes=30),
+        suite("folding", "folding", seconds=185, processors=0.85 * CORES, **on_build, minutes=25),
+        suite("messages", "mistakes", seconds=20, **on_build),
+        suite("docs", "docs", "-n", "2", seconds=60, processors=0.9 * CORES, **on_build, minutes=25,
               narrow=pages_alone),
-        suite("wheel", "wheel/test_wheel.py", command=("e2e/wheel/test", "venv"), seconds=100, **on_build, turn=0),
-        suite("page", "page", seconds=120, processors=0.8, **with_packages("chromium")),
-        suite("compatibility", "compatibility/test_rows.py", command=("e2e/compat", "--short"), seconds=360, processors=1.3,
+        suite("wheel", "wheel/test_wheel.py", command=("e2e/wheel/test", "venv"), seconds=70, **on_build, turn=0),
+        suite("page", "page", seconds=100, processors=0.6, **with_packages("chromium")),
+        suite("compatibility", "compatibility/test_rows.py", command=("e2e/compat", "--short"), seconds=200, processors=0.8,
               **on_build, minutes=25),
-        Part("torture", ("e2e/torture", "--seed", "commit", "--minutes", "2"), 150, CORES, **on_build, turn=2, shows=6),
+        Part("torture", ("e2e/torture", "--seed", "commit", "--minutes", "2"), 130, 1.2, **on_build, turn=2, shows=6),
         # On a machine that has none of its programs it compiles Kubernetes first.
         suite("kube", "kube", command=("e2e/kube/run", "--in-ci"), complete=("e2e/kube/run",),
-              seconds=2300, processors=0.5, **with_packages(*kube_packages()), shows=60, minutes=75),
+              seconds=1400, processors=0.4, **with_packages(*kube_packages()), shows=60, minutes=75),
     ]  # fmt: skip
 
 
@@ -120,7 +120,7 @@ def sanitized(preset, build_seconds, test_seconds):
     return [
         Part(f"build-{preset}", programs("build", preset), build_seconds, CORES, needs=("build-release",), **again,
              packages=(BUILDING, *compiler), minutes=40),
-        Part(f"test-{preset}", programs("test", preset), test_seconds, 0.9 * CORES, needs=(f"build-{preset}",), **again),
+        Part(f"test-{preset}", programs("test", preset), test_seconds, 0.8 * CORES, needs=(f"build-{preset}",), **again),
     ]  # fmt: skip
 
 
@@ -132,9 +132,9 @@ def all_parts():
         Part("build-release", ("e2e/build", "release"), 127, CORES, environments=("torch",), packages=(BUILDING,),
              minutes=45, always=True),
         *of_release(),
-        *sanitized("asan", 345, 152),
+        *sanitized("asan", 250, 180),
         Part("fuzz", programs("fuzz", "asan"), 142, CORES, needs=("build-asan",), programs=True, again=True, shows=6),
-        *sanitized("tsan", 171, 207),
+        *sanitized("tsan", 96, 245),
     ]  # fmt: skip
 
 
@@ -155,24 +155,38 @@ def whole(part, why, every=False):
     return Choice(why, 1.0, (), part.complete or part.command)
 
 
-def some(part, groups, words=(), why="a sample"):
-    """Of a part that is divided, the tests of the groups, and those of files with these words in their names whole."""
+def some(part, groups, words=(), why="a sample", seconds=None):
+    """Of a part that is divided, the tests of the groups, and those that its words name. `seconds`: of each test."""
     if part.programs:
         return Choice(why, len(groups) / GROUPS, (), part.command)
-    files = part.files_named(words)
-    count = len(list((ROOT / "e2e" / part.suite).glob("test_*.py"))) or 1
-    options = [word for file in files for word in ("--whole", file)]
-    share = min(1.0, len(groups) / GROUPS + len(files) / count)
-    return Choice(why, share, ("--sample", write_sample(groups), *options), part.complete or part.command)
+    named = [one for word in sorted(words) for one in part.named(word)]
+    options = [option for one in named for option in ("--whole", one)]
+    share = share_of(seconds or {}, lambda test: group_of(test) in groups or is_whole(path_of(test), test, named))
+    return Choice(
+        why,
+        len(groups) / GROUPS if share is None else share,
+        ("--sample", write_sample(groups), *options),
+        part.complete or part.command,
+    )
 
 
-def sample(part, groups, words=()):
-    """What of a part runs that is not affected but for the tests of some files; None when nothing does."""
+def path_of(test):
+    return str(ROOT / "e2e" / test.partition("::")[0])
+
+
+def share_of(seconds, is_chosen):
+    """Of the time of all tests, that of the chosen ones; None when it is not known."""
+    total = sum(seconds.values())
+    return sum(took for test, took in seconds.items() if is_chosen(test)) / total if total else None
+
+
+def sample(part, groups, words=(), seconds=None):
+    """What of a part runs that is not affected but for the tests that its words name; None when nothing does."""
     if part.turn is not None:
         return whole(part, "its turn") if part.turn in groups else None
     if not groups:
         return None
-    return some(part, groups, words, f"{', '.join(sorted(words))} and a sample" if words else "a sample")
+    return some(part, groups, words, f"{', '.join(sorted(words))} and a sample" if words else "a sample", seconds)
 
 
 def environment_name(name):

@@ -1,4 +1,4 @@
-"""The process of a part, from its start until its log says how it ended."""
+"""The process of a part, from its start until its results are read."""
 
 import dataclasses
 import os
@@ -9,39 +9,25 @@ import subprocess
 import threading
 import time
 
-from runner.history import results_of
-from runner.words import counts_in, names_of_failed
+from runner.results import Results
 
 
 @dataclasses.dataclass
 class Ended:
-    """How a part ended. `flaky`: of the failed tests those that passed on the second try."""
+    """How a part ended. `status`: a number, or a sentence. `worked`: seconds of processors, of processes waited for."""
 
     part: object
     choice: object
     command: list
     log: pathlib.Path
-    status: object  # A number, or a sentence.
+    status: object
     seconds: float
-    worked: float  # Seconds of processors, of its processes that were waited for.
-    text: str
-    results: list
-    passed: int
-    failed: int
-    names: tuple = ()  # Of failed tests.
-    flaky: tuple = ()
+    worked: float
+    results: Results
 
     @property
     def good(self):
-        return self.failed == 0
-
-
-def second_junit(part):
-    return part.junit.with_suffix(".again.xml")
-
-
-def failed_tests(results, text):
-    return tuple(name for name, _, outcome in results if outcome == "failed") or tuple(names_of_failed(text))
+        return self.results.failed == 0
 
 
 class Processes:
@@ -53,48 +39,23 @@ class Processes:
         self.running = {}
         self.lock = threading.Lock()
 
-    def start(self, part, choice, command, environment, hand_over, again=None):
-        """`again`: from the names of failed tests to a command that runs these, or to None."""
-
+    def start(self, part, choice, command, environment, hand_over):
         def follow():
-            try:
-                ended = self.follow(part, choice, command, environment, again)
-            except Exception as error:  # The others still run.
-                log = self.logs / f"{part.name}.log"
-                ended = Ended(part, choice, command, log, str(error), 0, 0, str(error), [], 0, 1)
-            hand_over(ended)
+            hand_over(self.follow(part, choice, command, environment, self.logs / f"{part.name}.log", part.junit))
 
         threading.Thread(target=follow, daemon=True).start()
 
-    def follow(self, part, choice, command, environment, again):
-        log = self.logs / f"{part.name}.log"
-        part.junit.parent.mkdir(parents=True, exist_ok=True)
-        part.junit.unlink(missing_ok=True)
-        status, seconds, worked = self.run(part.name, command, environment, log, part.minutes)
-        text = log.read_text(errors="replace")
-        results = results_of(part.junit, text)
-        passed, failed = counts_in(text) or ((1, 0) if status == 0 else (0, 1))
-        if status != 0 and failed == 0:
-            failed = 1
-        names = failed_tests(results, text) if failed else ()
-        ended = Ended(part, choice, command, log, status, seconds, worked, text, results, passed, failed, names)
-        if names and again and (second := again(names)):
-            self.run_again(ended, second, environment)
-        return ended
-
-    def run_again(self, ended, command, environment):
-        """Finds out which of the failed tests pass on the second try. The part has failed all the same."""
-        log = self.logs / f"{ended.part.name}.again.log"
-        second_junit(ended.part).unlink(missing_ok=True)
+    def follow(self, part, choice, command, environment, log, junit):
+        """Runs the part to its end. One that cannot be run has failed."""
+        seconds = worked = 0
         try:
-            status, seconds, worked = self.run(ended.part.name, command, environment, log, ended.part.minutes)
-        except OSError:
-            return  # It proves nothing.
-        text = log.read_text(errors="replace")
-        still = failed_tests(results_of(second_junit(ended.part), text), text)
-        ended.seconds, ended.worked = ended.seconds + seconds, ended.worked + worked
-        if counts_in(text) and (status == 0 or still):
-            ended.flaky = tuple(name for name in ended.names if name not in still)
+            junit.parent.mkdir(parents=True, exist_ok=True)
+            junit.unlink(missing_ok=True)
+            status, seconds, worked = self.run(part.name, command, environment, log, part.minutes)
+            text = log.read_text(errors="replace")
+        except OSError as error:
+            status = text = str(error)
+        return Ended(part, choice, command, log, status, seconds, worked, Results(junit, text, status == 0))
 
     def run(self, name, command, environment, log, minutes):
         """(status or a sentence, seconds, seconds of processors)."""

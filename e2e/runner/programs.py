@@ -2,16 +2,20 @@
 """Builds, runs and fuzzes the C++ tests that a change reaches, and a sample of the others.
 
     programs.py build PRESET           the test programs and fuzzers of a sanitizer's preset
-    programs.py test PRESET [--failed] [--junit FILE]    --failed: those that failed the last time
+    programs.py test PRESET [--only NAME] [--junit FILE]
     programs.py fuzz PRESET
 
 build/test-logs/selection.json, which e2e/test writes, has the changed files that programs may be made of or read (paths),
-those that only scripts read, those of fuzzers alone, and the sampled groups; without it everything is chosen. What a
-change reaches is read from the release build. There a test is sampled by its own name; under sanitizers by the name of its
-program, so that fewer are built.
+those that only scripts read, those of fuzzers alone, the slow tests, and the sampled groups; without it everything is
+chosen. What a change reaches is read from the release build. There tests of the changed folders and of folders one storey
+above (services/layers.txt) run whole, and those farther away that are not slow; a slow one is sampled by its name. Under
+sanitizers programs of the changed folders run, and the others are sampled by their names, so that fewer are built. So are
+fuzzers.
 """
 
 import argparse
+import dataclasses
+import functools
 import json
 import os
 import pathlib
@@ -21,11 +25,14 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(ROOT / "e2e"))
+sys.path[:0] = [str(ROOT / "e2e"), str(ROOT / "e2e/checks")]
 
+from layers import read_layers  # noqa: E402
 from runner.graph import CTestCase, edges_of, read_graph  # noqa: E402
+from runner.parts import share_of  # noqa: E402
 from sampling import group_of  # noqa: E402
 
+RELEASE = ROOT / "build" / "release"
 LOGS = ROOT / "build" / "test-logs"
 SELECTION = LOGS / "selection.json"
 EVERYTHING = {"everything": True}
@@ -46,11 +53,49 @@ def read_selection(preset):
     return json.loads(SELECTION.read_text())["release" if preset == "release" else "again"]
 
 
-def reached_by(selection, build=ROOT / "build/release"):
-    """What the change reaches in the release build; None for everything."""
+def room_of(path, layers):
+    """The folder of a path, or the nearest one above, that has a line in layers.txt."""
+    folder = os.path.dirname(path)
+    while folder and folder not in layers:
+        folder = os.path.dirname(folder)
+    return folder or os.path.dirname(path)
+
+
+@dataclasses.dataclass
+class Reached:
+    """What a change reaches: all that is made of it, test programs of the changed folders (own), and these with those of
+    folders that may include them (near). Where no program is near, as of proto/, all that are reached count as near."""
+
+    outputs: set
+    own: set
+    near: set
+
+
+def reached_by(selection, build=RELEASE):
+    """None for everything."""
     if selection["everything"] or not (build / "build.ninja").exists():
         return None
-    return read_graph(str(build)).reached(selection["paths"])
+    paths = [one for path in selection["paths"] for one in readers_of(path)]
+    return reach(read_graph(str(build)), paths, read_layers(ROOT / "services/layers.txt"))
+
+
+def readers_of(path):
+    """In the place of a page the tests that compare it."""
+    if not path.startswith("docs/"):
+        return [path]
+    tests = [file for file in ROOT.glob("s*/**/*test*") if file.suffix in (".cc", ".py") and path in file.read_text()]
+    return [str(file.relative_to(ROOT)) for file in tests] or [path]
+
+
+def reach(graph, paths, layers):
+    """`layers`: the folders that each folder may include."""
+    outputs = graph.reached(paths)
+    if outputs is None:
+        return None
+    changed = {room_of(path, layers) for path in paths}
+    above = {folder for folder, below in layers.items() if changed & below}
+    own, far = (set().union(*map(graph.programs_in, folders)) & outputs for folders in (changed, above))
+    return Reached(outputs, own, own | far or outputs)
 
 
 def targets_of(build):
@@ -66,16 +111,17 @@ def fuzzers_of(build):
 
 
 def chosen_programs(build, selection, reached):
-    return [one for one in targets_of(build) if one in reached or group_of(one) in selection["groups"]]
+    return [one for one in targets_of(build) if one in reached.own or group_of(one) in selection["groups"]]
 
 
-def chosen_fuzzers(build, selection, reached):
-    changed = [*reached, *selection["fuzzers"]]
+def chosen_fuzzers(folders, selection):
+    """`folders`: of the tree, by fuzzer."""
+    changed = [*selection["paths"], *selection["fuzzers"]]
 
     def is_due(name, folder):
         return group_of(name) in selection["groups"] or any(one.startswith(folder + "/") for one in changed)
 
-    return [name for name, folder in fuzzers_of(build).items() if is_due(name, folder)]
+    return [name for name, folder in folders.items() if is_due(name, folder)]
 
 
 def run(*command):
@@ -92,12 +138,13 @@ def build(preset):
         return status
     folder = ROOT / "build" / preset
     programs = chosen_programs(folder, selection, reached)
-    fuzzers = chosen_fuzzers(folder, selection, reached)
+    fuzzers = chosen_fuzzers(fuzzers_of(folder), selection)
     print(f"{len(programs)} of {len(targets_of(folder))} test programs, {len(fuzzers)} fuzzers", flush=True)
     chosen = [*programs, *(f"fuzz/{name}" for name in fuzzers)]
     return run("e2e/build", "--configured", preset, "-k", "0", *chosen) if chosen else 0
 
 
+@functools.cache
 def known_tests(folder):
     done = subprocess.run(
         ["ctest", "--test-dir", folder, "--show-only=json-v1"], check=True, capture_output=True, text=True
@@ -105,7 +152,7 @@ def known_tests(folder):
     return [CTestCase(number, entry, folder) for number, entry in enumerate(json.loads(done.stdout)["tests"], start=1)]
 
 
-def chosen_tests(preset, tests, selection, reached):
+def chosen_tests(preset, tests, selection, reached, build=None):
     """(tests to run, programs that should have some and have none)."""
     tests = [test for test in tests if test.labels & LABELS[preset] or test.name.endswith("_NOT_BUILT")]
     with_tests = {test.program for test in tests}
@@ -114,24 +161,57 @@ def chosen_tests(preset, tests, selection, reached):
     if reached is None:
         return tests, []
     if preset == "release":
-        paths, scripts, groups = (selection[key] for key in ("paths", "scripts", "groups"))
-        found = [one for one in tests if one.is_reached(paths, scripts, reached) or group_of(one.name) in groups]
-        return found, []
-    programs = set(chosen_programs(ROOT / "build" / preset, selection, reached))
+        return [test for test in tests if is_due(test, selection, reached)], []
+    programs = set(chosen_programs(build or ROOT / "build" / preset, selection, reached))
     return [test for test in tests if test.program in programs], sorted(programs - with_tests)
 
 
-def test(preset, failed, junit):
+def is_due(test, selection, reached):
+    """Whether a test of the release build runs."""
+    if group_of(test.name) in selection["groups"]:
+        return True
+    if not test.is_reached(selection["paths"], selection["scripts"], reached.outputs):
+        return False
+    return test.name not in selection["slow"] or is_near(test, selection["paths"], reached.near)
+
+
+def is_near(test, paths, near):
+    """Scripts that run programs of several folders, as shim.job and cli.bench, belong to the folder of their name."""
+    if test.program:
+        return test.program in near
+    return not test.uses or any(test.name.partition(".")[0] in path.split("/") for path in paths)
+
+
+def share(part, selection, seconds):
+    """What the selection leaves of a part, by the seconds of its tests; None where that is not known. It is the release
+    build that knows the tests, also of builds that are not there yet."""
+    reached = reached_by(selection)
+    if reached is None:
+        return None
+    what, _, preset = part.rpartition("-")
+    if part == "fuzz":
+        corpora = [one.relative_to(ROOT) for one in ROOT.glob("s*/**/*_fuzz_corpus")]
+        folders = {one.name.removesuffix("_corpus"): str(one.parent) for one in corpora}
+        return len(chosen_fuzzers(folders, selection)) / len(folders)
+    if what == "build":
+        return len(chosen_programs(RELEASE, selection, reached)) / len(targets_of(RELEASE))
+    chosen = chosen_tests(preset, known_tests(RELEASE), selection, reached, RELEASE)[0]
+    due = {test.name for test in chosen}
+    return share_of(seconds, due.__contains__)
+
+
+def test(preset, only, junit):
     folder = ROOT / "build" / preset
     command = ["ctest", "--output-on-failure", "--timeout", "300", "--test-dir", str(folder)]
     command += ["--output-junit", str(junit)]
     # Many of them wait for most of their time.
     command += ["-j", str(CORES + 1 if preset == "release" else 2 * CORES)]
-    if failed:
-        return run(*command, "--rerun-failed")
     selection = read_selection(preset)
     known = known_tests(folder)
-    tests, empty = chosen_tests(preset, known, selection, reached_by(selection))
+    if only:
+        tests, empty = [test for test in known if test.name == only], []
+    else:
+        tests, empty = chosen_tests(preset, known, selection, reached_by(selection))
     print(f"{len(tests)} of {len(known)} tests", flush=True)
     for program in empty:
         print(f"FAIL {program} ctest knows no test of it")
@@ -149,7 +229,7 @@ def fuzz(preset):
     selection = read_selection(preset)
     reached = reached_by(selection)
     if reached is not None:
-        names = chosen_fuzzers(folder, selection, reached)
+        names = chosen_fuzzers(fuzzers_of(folder), selection)
         if not names:
             print("0 passed, 0 failed")
             return 0
@@ -161,12 +241,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("build", "test", "fuzz"))
     parser.add_argument("preset", choices=sorted(LABELS))
-    parser.add_argument("--failed", action="store_true")
+    parser.add_argument("--only", metavar="NAME", help="this test alone")
     parser.add_argument("--junit", type=pathlib.Path)
     a = parser.parse_args()
     LOGS.mkdir(parents=True, exist_ok=True)
     if a.what == "test":
-        return test(a.preset, a.failed, a.junit or LOGS / "junit" / f"test-{a.preset}.xml")
+        return test(a.preset, a.only, a.junit or LOGS / "junit" / f"test-{a.preset}.xml")
     return build(a.preset) if a.what == "build" else fuzz(a.preset)
 
 

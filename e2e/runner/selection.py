@@ -3,6 +3,7 @@
 import dataclasses
 
 from runner.affects import affected_by, is_document
+from runner.history import SLOW_SECONDS
 from runner.parts import Choice, sample, some, whole
 
 
@@ -31,15 +32,15 @@ def affected(paths):
     return found
 
 
-def choice_of(part, change, reason):
-    """What of a part runs, or None."""
+def choice_of(part, change, reason, seconds):
+    """What of a part runs, or None. `seconds`: of its tests, as far as they are known."""
     if change.everything:
         return whole(part, "everything counts as changed")
     if reason.everything:
         return whole(part, f"{reason.everything} affects everything")
     path = reason.parts.get(part.name)
     if path and part.programs:
-        return some(part, {0, 1}, why=f"what {path} reaches, and a sample")
+        return some(part, change.groups, why=f"what {path} reaches, and a sample")
     if path and part.narrow and change.only_documents:
         return Choice(path, 0.4, part.narrow(change.paths), part.command)
     if path:
@@ -50,19 +51,23 @@ def choice_of(part, change, reason):
         return None
     if part.always:
         return whole(part, "")
-    return sample(part, change.groups, reason.words.get(part.words_from or part.name, {}))
+    return sample(part, change.groups, reason.words.get(part.name, {}), seconds)
 
 
-def select(parts, change, again, every=False, quick=False):
+def select(parts, change, again, every=False, quick=False, seconds=None):
     """{part: what of it runs}, in the parts' order, with the parts that these stand on. `again`: the change for parts that
-    build again."""
+    build again. `seconds`: of each test, by part."""
     by_change = {True: affected(again.paths), False: affected(change.paths)}
     chosen = {}
     for part in parts:
         if part.again and quick:
             continue
         which = again if part.again else change
-        choice = whole(part, "", every=True) if every else choice_of(part, which, by_change[part.again])
+        choice = (
+            whole(part, "", every=True)
+            if every
+            else choice_of(part, which, by_change[part.again], (seconds or {}).get(part.name))
+        )
         if choice:
             chosen[part.name] = choice
     by_name = {part.name: part for part in parts}
@@ -75,20 +80,21 @@ def select(parts, change, again, every=False, quick=False):
     return {part.name: chosen[part.name] for part in parts if part.name in chosen}
 
 
-def for_programs(change, every, part):
+def for_programs(change, part="", seconds=None):
     """What programs.py has to know of the change, for a part that runs unit tests."""
-    everything = every or change.everything or bool(affected(change.paths).everything)
 
     def paths_of(name, without=""):
         parts = {path: affected_by(path) or () for path in sorted(change.paths)}
         return [path for path in parts if name in parts[path] and without not in parts[path]]
 
+    release = (seconds or {}).get("test-release", {})
     return {
-        "everything": everything,
+        "everything": change.everything or bool(affected(change.paths).everything),
         "paths": paths_of(part),
         "scripts": paths_of("scripts"),
         "fuzzers": paths_of("fuzz", without=part),
         "groups": sorted(change.groups),
+        "slow": sorted(test for test, took in release.items() if took >= SLOW_SECONDS),
     }
 
 

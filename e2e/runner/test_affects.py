@@ -1,5 +1,6 @@
 """The table of what a change affects."""
 
+import re
 import subprocess
 
 import pytest
@@ -45,10 +46,27 @@ def test_rows_name_parts_that_there_are():
 
 def test_words_of_rows_name_tests_that_there_are():
     words = {(name, word) for name, word in named() if word not in ("", "@")}
-    there = {name for name, _ in words if PARTS[name].files_named([""])}
+    files = {name: (ROOT / "e2e" / PARTS[name].suite).rglob("*.py") for name, _ in words}
+    texts = {name: "".join(file.read_text() for file in found) for name, found in files.items()}
 
-    assert "behaviour" in there
-    assert [(name, word) for name, word in words if name in there and not PARTS[name].files_named([word])] == []
+    def is_there(name, word):
+        parameter = f'"{word}"' in texts[name] or (ROOT / "e2e" / PARTS[name].suite / word).is_dir()
+        return not PARTS[name].named(word)[0].startswith("[") or parameter
+
+    assert {name for name, _ in words} == {"behaviour", "behaviour-alone", "scenarios", "folding", "kube", "page"}
+    assert [(name, word) for name, word in words if not is_there(name, word)] == []
+
+
+def test_a_change_in_one_room_runs_no_suite_of_jobs_as_a_whole():
+    """Every job passes through the agent, the network, the timing service and the shim."""
+    rooms = [
+        path for path in tracked() if re.match(r"(services/(agent|controller|network|timing|cli)|shim)/.*\.cc$", path)
+    ]
+
+    assert len(rooms) > 500
+    assert {
+        path for path in rooms if {"behaviour", "behaviour-alone", "scenarios", "kube"} & set(affected_by(path))
+    } == set()
 
 
 def test_every_part_is_in_a_row_or_always_runs():
@@ -76,7 +94,13 @@ def test_documents_affect_only_what_reads_documents(path):
             ["page", "test-release", "test-tsan"],
             ["kube:first_job", "behaviour", "folding"],
         ),
-        ("services/agent/ring/reader.cc", ["behaviour", "scenarios", "build-asan"], ["page"]),
+        ("services/agent/ring/reader.cc", ["behaviour:failure", "build-asan"], ["page", "behaviour", "scenarios"]),
+        (
+            "services/network/flow/link.cc",
+            ["behaviour:fabric", "scenarios:ddp", "folding:ring"],
+            ["folding", "scenarios"],
+        ),
+        ("services/ring/layout.h", ["behaviour", "scenarios", "folding", "build-asan"], []),
         ("services/agent/ring/reader_test.cc", ["test-release", "test-asan"], ["behaviour", "scenarios"]),
         ("services/cubin/reader_corpus/a", ["fuzz", "build-asan"], ["test-release", "test-asan", "behaviour"]),
         ("proto/eidolon/timing/v1/timing.proto", ["test-release", "behaviour", "kube:first_job", "page"], []),
@@ -84,7 +108,7 @@ def test_documents_affect_only_what_reads_documents(path):
         ("dashboards/check.py", ["kube:cluster_metrics", "dashboards"], ["behaviour"]),
         ("docs/report_fields.md", ["docs", "test-release"], ["test-asan"]),
         ("e2e/behaviours/test_disk.py", ["behaviour:disk"], ["behaviour"]),
-        ("services/controller/sweep/points.cc", ["behaviour:sweep", "page"], ["behaviour"]),
+        ("services/controller/sweep/points.cc", ["behaviour:sweep", "page:page_sweeps"], ["behaviour", "page"]),
         ("e2e/requirements.txt", ["everything"], []),
         ("pyproject.toml", [], ["everything", "test-release"]),
     ],

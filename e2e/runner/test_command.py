@@ -11,7 +11,10 @@ import pytest
 from runner import change, command, history, parts
 from runner.parts import ROOT, Choice, Part
 
-PYTEST_FAILS = "printf 'FAILED test_a.py::test_x - no\\n1 failed, 2 passed in 0.1s\\n'; exit 1"
+JUNIT = """<testsuites><testsuite><testcase name="test_x" file="test_a.py"><failure>no reason</failure></testcase>
+<testcase name="test_y" file="test_a.py"/><testcase name="test_z" file="test_a.py"/></testsuite></testsuites>"""
+FAILS = f"cat > $2 <<end\n{JUNIT}\nend\nexit 1\n"
+PASSES = 'echo \'<testsuites><testcase name="test_x" file="test_a.py"/></testsuites>\' > $2'
 
 
 @pytest.fixture(autouse=True)
@@ -30,9 +33,13 @@ def shell(name, text, seconds=1, processors=1, **more):
     return Part(name, ("sh", "-c", text), seconds, processors, **more)
 
 
-def run(made, choices=None, again=False, cores=2):
+def suite_that_fails(name="suite", script=FAILS):
+    return Part(name, ("sh", "-c", script, "sh"), 1, suite="behaviours")
+
+
+def run(made, choices=None, strict=False, cores=2):
     choices = choices or {part.name: Choice("", command=part.command) for part in made}
-    found = command.Run(made, choices, history.History("abc", command.LOGS), again)
+    found = command.Run(made, choices, history.History("abc", command.LOGS), strict=strict)
     found.schedule.room = cores + 0.5
     found.go()
     return found
@@ -76,11 +83,12 @@ def test_a_failed_part_is_shown_and_what_stands_on_it_is_not_run(capsys):
 
 
 def test_failed_tests_are_named_with_what_they_printed(capsys):
-    found = run([Part("suite", ("sh", "-c", PYTEST_FAILS), 1, suite="behaviours")])
+    found = run([suite_that_fails()])
 
     out = capsys.readouterr().out
     assert (found.passed, found.failed) == (2, 1)
     assert "failed tests: test_a.py::test_x" in out
+    assert "     | no reason" in out
 
 
 def test_an_exit_without_a_failed_test_is_a_failure():
@@ -120,50 +128,70 @@ def test_a_command_that_is_not_there_fails_by_itself(capsys):
 
 
 @pytest.fixture
-def second_try(folders):
-    """Runs a part whose tests fail at first; the second try is a script."""
+def alone(folders):
+    """Runs parts whose tests fail at first, and a script as e2e/pytest for each failed test alone."""
 
-    def tried(script):
-        (folders / "e2e").mkdir()
-        (folders / "e2e/pytest").write_text(f"#!/bin/sh\n{script}\n")
+    def tried(script, count=1, **more):
+        (folders / "e2e").mkdir(exist_ok=True)
+        (folders / "e2e/pytest").write_text(f'#!/bin/sh\necho "$@" >> {folders}/asked\n{script}\n')
         (folders / "e2e/pytest").chmod(0o755)
-        return run([Part("suite", ("sh", "-c", PYTEST_FAILS), 1, suite="behaviours")], again=True)
+        return run([suite_that_fails(f"suite{number}") for number in range(count)], **more)
 
     return tried
 
 
-def test_a_test_that_passes_on_the_second_try_is_named_and_has_failed(second_try, capsys):
-    found = second_try("echo 1 passed in 0.1s")
-
-    assert found.failed == 1
-    assert found.flaky == ["suite: test_a.py::test_x"]
-    out = capsys.readouterr().out
-    assert "FAIL suite" in out
-    assert "flaky: passed on the second try: test_a.py::test_x" in out
+def outcomes(test):
+    return [row["outcome"] for row in history.read() if row["test"] == test]
 
 
-@pytest.mark.parametrize("script", [PYTEST_FAILS, "exit 2", "echo 1 passed in 0.1s; exit 2"])
-def test_a_second_try_that_does_not_pass_proves_nothing(second_try, script):
-    found = second_try(script)
+def test_a_flaky_test_is_run_three_times_alone_and_does_not_fail_the_run(alone, folders, capsys):
+    found = alone(PASSES)
 
-    assert found.failed == 1
-    assert found.flaky == []
-
-
-def test_without_a_second_try_the_first_one_counts():
-    found = run([Part("suite", ("sh", "-c", PYTEST_FAILS), 1, suite="behaviours")], again=True)
-
-    assert (found.passed, found.failed, found.flaky) == (2, 1, [])
+    assert (found.passed, found.failed, found.refused) == (3, 0, [])
+    assert [one.result.test for one in found.flaky] == ["test_a.py::test_x"]
+    assert found.names == ["suite0"]
+    assert outcomes("test_a.py::test_x") == ["failed", "flaky"]
+    junit = command.LOGS / "junit/suite0.again.xml"
+    assert (folders / "asked").read_text().splitlines() == [f"--junitxml {junit} test_a.py::test_x"] * 3
+    assert "ok   test_a.py::test_x again, alone" in capsys.readouterr().out
 
 
-def test_the_second_try_runs_the_failed_tests_alone():
-    part = next(part for part in parts.all_parts() if part.name == "behaviour")
-    made = command.Run([part], {"behaviour": Choice("")}, None, True)
+@pytest.mark.parametrize("script", [FAILS, "exit 2", f"{PASSES}; exit 2", "echo nothing ran", "[ -e e2e/x ] || exit 1"])
+def test_a_test_that_does_not_pass_alone_has_failed(alone, script):
+    found = alone(script)
 
-    words = made.command_again(part)(["behaviours/test_a.py::test_x"])
+    assert (found.passed, found.failed, found.flaky, found.names) == (2, 1, [], [])
+    assert outcomes("test_a.py::test_x") == ["failed"]
 
-    junit = str(part.junit.with_name("behaviour.again.xml"))
-    assert words == ["e2e/pytest", "--junitxml", junit, "behaviours/test_a.py::test_x"]
+
+def test_a_test_that_fails_at_its_third_try_alone_has_failed(alone, folders):
+    found = alone(f"[ $(wc -l < {folders}/asked) = 3 ] && exit 1\n{PASSES}")
+
+    assert (found.failed, found.flaky) == (1, [])
+    assert len((folders / "asked").read_text().splitlines()) == 3
+
+
+def test_a_test_that_is_flaky_again_fails_the_run(alone):
+    assert alone(PASSES).failed == 0
+
+    found = alone(PASSES)
+
+    assert (found.passed, found.failed, found.names) == (2, 1, [])
+    assert "test_a.py::test_x" in found.refused[0]
+
+
+def test_three_flaky_tests_fail_the_run_and_of_four_none_is_run_again(alone):
+    three = alone(PASSES, count=3)
+    four = alone(PASSES, count=4)
+
+    assert (three.failed, len(three.flaky)) == (3, 3)
+    assert (four.failed, four.flaky) == (4, [])
+
+
+def test_with_all_a_flaky_test_fails_the_run(alone):
+    found = alone(PASSES, strict=True)
+
+    assert (found.failed, len(found.flaky), found.names) == (1, 1, [])
 
 
 def test_results_and_seconds_become_history():
@@ -244,6 +272,7 @@ def test_a_run_ends_with_its_counts_and_how_busy_the_processors_were(capsys, mon
 
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "     only one, two"
+    assert lines[1].startswith("     about ") and lines[1].endswith(" min")
     assert "processors were busy for" in lines[-3]
     assert lines[-2] == "     starts of torch: 42"
     assert lines[-1] == "1 passed, 1 failed, 0 skipped"

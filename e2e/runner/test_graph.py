@@ -4,6 +4,7 @@ import pytest
 
 from runner import programs
 from runner.graph import CTestCase, Graph, edges_of
+from runner.programs import Reached
 from sampling import group_of
 
 ROOT = "/tree"
@@ -75,6 +76,51 @@ def test_a_file_of_no_folder_that_is_built_is_not_known(graph, path):
     assert graph.reached(["services/flow/flow.h", path]) is None
 
 
+LAYERS = {
+    "services/base": set(),
+    "services/flow": {"services/base"},
+    "services/agent": {"services/flow"},
+    "proto": set(),
+}
+ROOMS = """
+build services/{room}/CMakeFiles/{room}_test.dir/a.o: CXX /tree/services/{room}/a.cc
+build services/{room}/lib{room}.a: AR services/{room}/CMakeFiles/{room}_test.dir/a.o
+build tests/{room}_tests: LINK services/{room}/CMakeFiles/{room}_test.dir/a.o | {below}
+"""
+
+
+@pytest.mark.parametrize(
+    "path, own, near, far",
+    [
+        ("services/base/a.cc", {"base"}, {"base", "flow"}, {"agent"}),
+        ("services/flow/a.cc", {"flow"}, {"flow", "agent"}, set()),
+        ("services/agent/a.cc", {"agent"}, {"agent"}, set()),
+        ("services/flow/testdata/deep/x.bin", {"flow"}, {"flow", "agent"}, set()),
+        # What all are made of and nobody's tests are about.
+        ("proto/a.proto", set(), {"base", "flow", "agent"}, set()),
+    ],
+)
+def test_programs_are_those_of_a_room_of_the_storey_above_or_far(path, own, near, far):
+    libraries = [f"services/{room}/lib{room}.a" for room in ("base", "flow", "agent")]
+    text = "build proto/a.o: CXX /tree/proto/a.proto\n" + "".join(
+        ROOMS.format(room=room, below=" ".join(["proto/a.o", *libraries[:at]]))
+        for at, room in enumerate(("base", "flow", "agent"))
+    )
+
+    found = programs.reach(Graph(BUILD, edges_of(text), "", ROOT), [path], LAYERS)
+
+    assert found.own == {f"tests/{room}_tests" for room in own}
+    assert {one for one in found.near if one.startswith("tests/")} == {f"tests/{room}_tests" for room in near}
+    reached = {one for one in found.outputs if one.startswith("tests/")}
+    assert reached - found.near == {f"tests/{room}_tests" for room in far}
+
+
+def test_a_page_stands_for_the_tests_that_compare_it():
+    assert programs.readers_of("docs/report_fields.md") == ["services/cli/report_fields_test.cc"]
+    assert programs.readers_of("services/cli/main.cc") == ["services/cli/main.cc"]
+    assert programs.readers_of("docs/no_such_page.md") == ["docs/no_such_page.md"]
+
+
 def entry(name, *command, labels=("unit",), environment=()):
     properties = [{"name": "LABELS", "value": list(labels)}, {"name": "ENVIRONMENT", "value": list(environment)}]
     return {"name": name, "command": list(command), "properties": properties}
@@ -106,10 +152,11 @@ def test_a_script_is_affected_by_what_scripts_read_or_by_itself(graph):
     assert is_reached(graph, "services/flow/bench_test.py", "python3", "bench_test.py", f"{BUILD}/bin/agent")
 
 
-def selection(paths=(), groups=(), scripts=()):
-    return {
-        "everything": False, "paths": list(paths), "scripts": list(scripts), "fuzzers": [], "groups": list(groups)
-    }  # fmt: skip
+def selection(paths=(), groups=(), scripts=(), slow=(), fuzzers=()):
+    return {"everything": False, "paths": paths, "scripts": scripts, "fuzzers": fuzzers, "groups": groups, "slow": slow}
+
+
+NOTHING = Reached(set(), set(), set())
 
 
 def chosen(preset, entries, reached, **more):
@@ -123,7 +170,8 @@ def test_of_the_release_build_tests_run_that_are_reached_and_those_of_the_groups
     entries += [entry(f"BaseTest.A{number}", f"{BUILD}/tests/base_tests") for number in range(40)]
     entries.append(entry("other", f"{BUILD}/tests/flow_tests", labels=["slow"]))
 
-    names, empty = chosen("release", entries, {"tests/flow_tests"}, paths=["services/flow/flow.h"], groups=[2])
+    reached = Reached({"tests/flow_tests"}, set(), set())
+    names, empty = chosen("release", entries, reached, paths=["services/flow/flow.h"], groups=[2])
 
     assert names[:40] == [one["name"] for one in entries[:40]]
     assert 0 < len(names[40:]) < 40
@@ -131,33 +179,57 @@ def test_of_the_release_build_tests_run_that_are_reached_and_those_of_the_groups
     assert empty == []
 
 
+def test_of_a_far_program_slow_tests_are_sampled():
+    entries = [entry(f"FarTest.A{number}", f"{BUILD}/tests/far_tests") for number in range(40)]
+    entries += [entry("NearTest.A", f"{BUILD}/tests/near_tests"), entry("cli.bench", "python3", f"{BUILD}/bin/eidolon")]
+    entries += [
+        entry("shim.job", "python3", f"{BUILD}/bin/eidolon"),
+        entry("FarTest.Quick", f"{BUILD}/tests/far_tests"),
+    ]
+    slow = [one["name"] for one in entries[:-1]]
+    reached = Reached({"tests/far_tests", "tests/near_tests", "bin/eidolon"}, set(), {"tests/near_tests"})
+
+    names, _ = chosen("release", entries, reached, paths=["services/cli/main.cc"], groups=[1], slow=slow)
+
+    assert {group_of(name) for name in names if name.startswith("FarTest.A")} == {1}
+    expected = {"NearTest.A", "cli.bench", "FarTest.Quick"}
+    assert {name for name in names if group_of(name) != 1} == {name for name in expected if group_of(name) != 1}
+
+
+def test_parameters_of_tests_with_addresses_are_left_out_of_their_names():
+    test = CTestCase(1, entry('All/Wide.X/nine  # GetParam() = (0x55f7 pointing to "a")'), BUILD)
+
+    assert test.name == "All/Wide.X/nine"
+
+
 def test_every_test_is_in_the_sample_of_one_group():
     entries = [entry(f"BaseTest.A{number}", f"{BUILD}/tests/base_tests") for number in range(100)]
 
-    found = [name for group in range(4) for name in chosen("release", entries, set(), groups=[group])[0]]
+    found = [name for group in range(4) for name in chosen("release", entries, NOTHING, groups=[group])[0]]
 
     assert sorted(found) == sorted(one["name"] for one in entries)
 
 
 def test_under_a_sanitizer_whole_programs_run_and_one_without_tests_is_told(monkeypatch):
-    monkeypatch.setattr(programs, "targets_of", lambda _: ["tests/base_tests", "tests/flow_tests", "tests/gone_tests"])
+    monkeypatch.setattr(
+        programs, "targets_of", lambda _: [f"tests/{one}_tests" for one in ("base", "far", "flow", "gone")]
+    )
     entries = [entry("FlowTest.A", f"{BUILD}/tests/flow_tests"), entry("AccuracyTest.A", f"{BUILD}/tests/base_tests")]
 
-    names, empty = chosen("asan", entries, {"tests/base_tests", "tests/flow_tests", "tests/gone_tests"})
+    entries.append(entry("FarTest.A", f"{BUILD}/tests/far_tests"))
+    programs_of_the_room = {"tests/base_tests", "tests/flow_tests", "tests/gone_tests"}
+    names, empty = chosen("asan", entries, Reached({"tests/far_tests"}, programs_of_the_room, programs_of_the_room))
 
     assert names == ["FlowTest.A"]
     assert empty == ["tests/gone_tests"]
 
 
-def test_fuzzers_run_whose_folder_is_reached_or_changed(monkeypatch):
+def test_fuzzers_run_whose_folder_is_changed():
     folders = {f"{name}_fuzz": f"services/{name}" for name in ("base", "flow", "agent", "flow_more")}
-    monkeypatch.setattr(programs, "fuzzers_of", lambda _: folders)
 
-    found = programs.chosen_fuzzers(None, selection(), {"services/flow/libflow.a", "tests/flow_tests"})
-    assert found == ["flow_fuzz"]
-    changed = selection() | {"fuzzers": ["services/base/text_corpus/a"]}
-    assert programs.chosen_fuzzers(None, changed, set()) == ["base_fuzz"]
-    sampled = [programs.chosen_fuzzers(None, selection(groups=[group]), set()) for group in range(4)]
+    assert programs.chosen_fuzzers(folders, selection(paths=["services/flow/flow.cc"])) == ["flow_fuzz"]
+    assert programs.chosen_fuzzers(folders, selection(fuzzers=["services/base/text_corpus/a"])) == ["base_fuzz"]
+    sampled = [programs.chosen_fuzzers(folders, selection(groups=[group])) for group in range(4)]
     assert sorted(name for names in sampled for name in names) == sorted(folders)
 
 

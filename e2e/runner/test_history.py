@@ -1,104 +1,37 @@
 """What became of every test of every run."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
 from runner import history
-from runner.history import History, read, read_junit, read_log
-
-CTEST = """<?xml version="1.0" encoding="UTF-8"?>
-<testsuite name="Linux-g++" tests="4" failures="1" disabled="1" skipped="1">
-  <testcase name="BaseTest.A" classname="BaseTest.A" time="0.25" status="run"/>
-  <testcase name="BaseTest.B" classname="BaseTest.B" time="1.5" status="fail"><failure message="Failed"/></testcase>
-  <testcase name="BaseTest.C" classname="BaseTest.C" time="0" status="notrun"><skipped message="SKIP"/></testcase>
-  <testcase name="BaseTest.D" classname="BaseTest.D" time="0" status="disabled"/>
-</testsuite>
-"""
+from runner.history import History, read
+from runner.results import Result
 
 
 def row(test, outcome="passed", commit="a" * 40, seconds=1.0, part="behaviour", **more):
     return {"test": test, "seconds": seconds, "outcome": outcome, "commit": commit, "part": part, "date": ""} | more
 
 
-def test_results_of_ctest_are_read(tmp_path):
-    (tmp_path / "a.xml").write_text(CTEST)
-
-    assert read_junit(tmp_path / "a.xml") == [
-        ("BaseTest.A", 0.25, "passed"),
-        ("BaseTest.B", 1.5, "failed"),
-        ("BaseTest.C", 0, "skipped"),
-        ("BaseTest.D", 0, "skipped"),
-    ]
-
-
-def test_results_of_pytest_have_the_names_by_which_it_takes_tests(tmp_path):
-    (tmp_path / "suite").mkdir()
-    (tmp_path / "suite/test_some.py").write_text(
-        "import pytest\n"
-        "class TestOne:\n    def test_in_a_class(self): pass\n"
-        "@pytest.mark.parametrize('a', ['x y', 'b'])\ndef test_rows(a): assert a == 'b'\n"
-        "@pytest.fixture\ndef broken(): raise OSError\n"
-        "def test_stands_on_it(broken): pass\n"
-        "def test_skips(): pytest.skip('no')\n"
-    )
-    (tmp_path / "pytest.ini").write_text("[pytest]\njunit_family = xunit1\n")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml", "out.xml", "suite"]
-    subprocess.run(command, cwd=tmp_path, stdout=subprocess.DEVNULL)
-
-    found = {name: outcome for name, _, outcome in read_junit(tmp_path / "out.xml")}
-
-    assert found == {
-        "suite/test_some.py::TestOne::test_in_a_class": "passed",
-        "suite/test_some.py::test_rows[x y]": "failed",
-        "suite/test_some.py::test_rows[b]": "passed",
-        "suite/test_some.py::test_stands_on_it": "failed",
-        "suite/test_some.py::test_skips": "skipped",
-    }
-    again = subprocess.run([*command, *found], cwd=tmp_path, stdout=subprocess.DEVNULL)
-    assert again.returncode == 1
-
-
-def test_results_of_our_own_runners_are_read():
-    text = """\
-ok   ddp                         5.1 s wall  0.006 s predicted
-     a word of ours in 3.0 s
-FAIL README.md: no such file
-skip foreign_images
-ok   docs/kubernetes.md  4.3 s
-"""
-    assert read_log(text) == [
-        ("ddp", 5.1, "passed"),
-        ("README.md", 0, "failed"),
-        ("foreign_images", 0, "skipped"),
-        ("docs/kubernetes.md", 4.3, "passed"),
-    ]
-
-
-def test_a_file_that_is_not_whole_has_no_results(tmp_path):
-    (tmp_path / "a.xml").write_text(CTEST[:200])
-
-    assert read_junit(tmp_path / "a.xml") == []
-    assert read_junit(tmp_path / "none.xml") == []
-
-
 def test_a_run_is_appended_beside_the_logs_and_kept_in_the_cache(tmp_path):
     for commit in ("one", "two"):
         run = History(commit, tmp_path / "logs", tmp_path / "cache")
-        results = [("BaseTest.A", 0.251, "passed"), ("BaseTest.B", 1, "failed")]
-        run.add("test-release", results, 12, False, 0.25, flaky=["BaseTest.B"])
+        results = [Result("BaseTest.A", 0.251, "passed"), Result("BaseTest.B", 1, "failed")]
+        run.add("test-release", results, 12, False, 0.25)
+        run.add_flaky("test-release", results[1])
 
     lines = (tmp_path / "logs/test-history.jsonl").read_text().splitlines()
-    assert len(lines) == 6
+    assert len(lines) == 8
     first = json.loads(lines[0])
     assert first.pop("date")
     assert first == {
         "test": "BaseTest.A", "seconds": 0.25, "outcome": "passed", "commit": "one", "part": "test-release",
     }  # fmt: skip
-    assert [one["outcome"] for one in read(tmp_path / "cache")][:3] == ["passed", "flaky", "failed"]
-    assert {one["commit"] for one in read(tmp_path / "cache")} == {"one", "two"}
+    rows = read(tmp_path / "cache")
+    assert [one["outcome"] for one in rows][:4] == ["passed", "failed", "failed", "flaky"]
+    assert {one["commit"] for one in rows} == {"one", "two"}
+    assert history.flaky_tests(rows) == {("test-release", "BaseTest.B")}
+    assert history.seconds_of_tests(rows) == {"test-release": {"BaseTest.A": 0.25}}
 
 
 def test_the_cache_keeps_the_newest_runs(tmp_path, monkeypatch):
@@ -109,6 +42,7 @@ def test_the_cache_keeps_the_newest_runs(tmp_path, monkeypatch):
     History("one", tmp_path, tmp_path).forget_oldest()
 
     assert [one["test"] for one in read(tmp_path)] == ["2026-01-02", "2026-01-03"]
+    assert [one["test"] for one in read(tmp_path, newest=1)] == ["2026-01-03"]
 
 
 def test_the_newest_whole_runs_say_how_long_a_part_takes():
@@ -134,7 +68,7 @@ def test_a_real_failure_is_of_a_commit_that_never_passed():
     rows = [row("fixed", "failed", "bad"), row("fixed", "failed", "worse"), row("fixed", "passed", "good")]
     rows += [row("broken", "passed", "good"), row("broken", "failed", "bad")]
     rows += [row("unsteady", "failed", "good"), row("unsteady", "passed", "good")]
-    rows += [row("flaky", "flaky", "good"), row("steady"), row("skipped", "skipped")]
+    rows += [row("flaky", "failed", "good"), row("flaky", "flaky", "good"), row("steady"), row("skipped", "skipped")]
 
     found = {one.test: one for one in history.failures(rows)}
 

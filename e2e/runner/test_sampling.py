@@ -8,7 +8,6 @@ import sys
 import pytest
 
 import sampling
-from runner.words import counts_in
 
 E2E = pathlib.Path(__file__).resolve().parents[1]
 TESTS = "import pytest\n@pytest.mark.parametrize('n', range(40))\ndef test_one(n): pass\n"
@@ -41,7 +40,7 @@ def test_each_test_is_in_one_group(suite):
 def test_the_same_tests_are_chosen_on_several_workers(suite):
     done, _ = suite("--sample", "2/4", "-n", "2")
 
-    assert counts_in(done.stdout) == (len(suite("--sample", "2/4")[1]), 0)
+    assert f"{len(suite('--sample', '2/4')[1])} passed" in done.stdout.splitlines()[-1]
 
 
 def test_a_file_that_is_named_runs_whole(suite):
@@ -49,6 +48,15 @@ def test_a_file_that_is_named_runs_whole(suite):
 
     assert len([name for name in names if name.startswith("test_b.py")]) == 40
     assert 5 < len([name for name in names if name.startswith("test_a.py")]) < 20
+
+
+def test_tests_whose_parameters_are_named_run_in_every_file(suite):
+    left_out = suite("--sample", "1,2,3/4")[1]
+    number = next(number for number in range(40) if f"test_a.py::test_one[{number}]" not in left_out)
+
+    _, names = suite("--sample", "1,2,3/4", "--whole", f"[{number}]")
+
+    assert names == left_out | {f"test_a.py::test_one[{number}]", f"test_b.py::test_one[{number}]"}
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")])

@@ -5,6 +5,7 @@ import pytest
 from runner.change import Change
 from runner.parts import all_parts, provisions
 from runner.selection import affected, for_programs, select
+from sampling import group_of
 
 PARTS = all_parts()
 NAMES = [part.name for part in PARTS]
@@ -57,7 +58,7 @@ def test_a_page_with_figures_runs_the_tests_that_compare_it():
     choices = chosen("docs/report_fields.md")
 
     assert set(choices) == {"docs", "pages", "vocabulary", "build-release", "test-release"}
-    assert for_programs(changed("docs/report_fields.md"), False, "test-release")["paths"] == ["docs/report_fields.md"]
+    assert for_programs(changed("docs/report_fields.md"), "test-release")["paths"] == ["docs/report_fields.md"]
 
 
 def test_an_affected_part_runs_as_a_whole_and_others_are_sampled():
@@ -72,14 +73,26 @@ def test_an_affected_part_runs_as_a_whole_and_others_are_sampled():
 
 
 def test_tests_of_the_area_run_and_a_sample_of_the_others():
-    choices = chosen("services/controller/sweep/points.cc", groups=frozenset({0, 2}))
+    names = [f"behaviours/test_other.py::test_{number}" for number in range(9)]
+    behaviours = dict.fromkeys([*names, "behaviours/test_sweep.py::test_a"], 10.0)
+    sampled = [name for name in names if group_of(name) in (0, 2)]
+
+    choices = chosen("services/controller/sweep/points.cc", groups=frozenset({0, 2}), seconds={"behaviour": behaviours})
 
     words = choices["behaviour"].words
     assert words[:2] == ("--sample", "0,2/4")
     assert [word.rpartition("/")[2] for word in words[3::2]] == ["test_sweep.py"]
     assert set(words[2::2]) == {"--whole"}
-    assert choices["behaviour-alone"].words == words
-    assert 0.5 < choices["behaviour"].share < 0.7
+    assert choices["behaviour-alone"].words == ("--sample", "0,2/4")
+    assert choices["behaviour-alone"].share == 0.5
+    assert 0 < len(sampled) < 9
+    assert choices["behaviour"].share == pytest.approx((len(sampled) + 1) / 10)
+
+
+def test_tests_are_also_named_by_their_parameters():
+    choices = chosen("shim/nccl/communicator.cc")
+
+    assert choices["folding"].words == ("--sample", "1/4", "--whole", "[ddp]", "--whole", "[hsdp]", "--whole", "[ring]")
 
 
 def test_a_changed_file_of_tests_runs_whole():
@@ -136,7 +149,7 @@ def test_a_path_without_a_row_runs_everything():
     choices = chosen("novel/a.txt")
 
     assert wholes(choices) == set(NAMES)
-    assert for_programs(changed("novel/a.txt"), False, "test-release")["everything"]
+    assert for_programs(changed("novel/a.txt"))["everything"]
     assert affected({"novel/a.txt", "README.md"}).everything == "novel/a.txt"
 
 
@@ -152,17 +165,23 @@ def test_without_a_base_only_sanitizers_are_sampled():
 def test_manifests_run_the_scripts_that_check_them_and_no_program():
     change = changed("helm/eidolon/values.yaml")
 
-    known = for_programs(change, False, "test-release")
+    known = for_programs(change, "test-release")
 
     assert known["paths"] == [] and known["scripts"] == ["helm/eidolon/values.yaml"]
-    assert chosen("helm/eidolon/values.yaml")["kube"].why == "chart, first_job, tenants and a sample"
+    assert chosen("helm/eidolon/values.yaml")["kube"].why == "chart, first_job and a sample"
 
 
 def test_data_of_unit_tests_does_not_run_sanitizers():
     change = changed("e2e/measured/h100/operators.csv")
 
-    assert for_programs(change, False, "test-release")["paths"] == ["e2e/measured/h100/operators.csv"]
-    assert for_programs(change, False, "test-asan")["paths"] == []
+    assert for_programs(change, "test-release")["paths"] == ["e2e/measured/h100/operators.csv"]
+    assert for_programs(change, "test-asan")["paths"] == []
+
+
+def test_programs_are_told_which_tests_are_slow():
+    seconds = {"test-release": {"A.Slow": 1.5, "A.Quick": 0.2}, "test-asan": {"A.Other": 9}}
+
+    assert for_programs(changed("shim/nccl/communicator.cc"), "test-release", seconds)["slow"] == ["A.Slow"]
 
 
 def test_parts_need_parts_that_there_are():

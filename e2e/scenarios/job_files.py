@@ -124,6 +124,12 @@ def check(path, server, folder, renew):
     assert line is None, "not printed, or not here:\n" + f"{line}\n\nprinted:\n" + "\n".join(printed)
 
 
+class JobTest(pytest.Function):
+    def reportinfo(self):
+        """In the file by which pytest takes the test, so that results name it as it can be run again."""
+        return self.path, 0, self.name
+
+
 class JobFile(pytest.File):
     """Collected as one test, which is named after the file."""
 
@@ -131,7 +137,7 @@ class JobFile(pytest.File):
         def job(engine, tmp_path, renew):
             check(self.path, engine, tmp_path, renew)
 
-        test = pytest.Function.from_parent(self, name=self.path.stem, callobj=job)
+        test = JobTest.from_parent(self, name=self.path.stem, callobj=job)
         for name in sections_of(self.path.read_text()):
             if name.startswith("todo "):
                 test.add_marker(todo_emulated(name.removeprefix("todo ")))
