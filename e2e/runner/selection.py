@@ -103,7 +103,7 @@ def write_base(change, again):
     lines = [change.sentence]
     unknown = sorted(path for path in {*change.paths, *again.paths} if affected_by(path) is None)
     if unknown:
-        lines.append(f"no row of e2e/runner/affects.py covers {', '.join(unknown[:5])}: everything counts as changed")
+        lines.append(f"no row of e2e/runner/affects.txt covers {', '.join(unknown[:5])}: everything counts as changed")
     documents = sorted(filter(is_document, change.paths))
     if documents and len(documents) < len(change.paths):
         lines.append(f"{len(documents)} of them documents")
