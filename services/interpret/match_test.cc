@@ -123,7 +123,8 @@ TEST_P(MatchTest, BitsOfAParameterAreReversedAndDynamicSharedMemoryHasItsSize) {
 
 INSTANTIATE_TEST_SUITE_P(Dialects, MatchTest,
                          testing::Values(std::pair{"lanes_80.cubin", sass::Dialect::k80},
-                                         std::pair{"lanes_90.cubin", sass::Dialect::k90}));
+                                         std::pair{"lanes_90.cubin", sass::Dialect::k90}),
+                         [](const auto& test) { return std::string(test.param.first, 8); });
 
 }  // namespace
 }  // namespace eidolon::interpret

@@ -24,7 +24,9 @@ namespace {
 
 class RunOnTest : public testing::TestWithParam<cubin::Capability> {};
 INSTANTIATE_TEST_SUITE_P(Devices, RunOnTest, testing::ValuesIn(kSampleDevices),
-                         [](const auto& test) { return std::to_string(test.param.number()); });
+                         [](const auto& test) {
+                           return "Of" + std::to_string(test.param.number());
+                         });
 
 TEST_P(RunOnTest, ComputesWhatTheKernelComputes) {
   const Program program = LoadKernel("scale", SampleCubin(GetParam()));

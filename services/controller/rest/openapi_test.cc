@@ -145,7 +145,8 @@ TEST_P(OpenApiDocumentTest, EveryAcceptedFieldIsDescribed) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sweep, OpenApiDocumentTest,
-                         ::testing::Values(std::tuple("SimulationSweep", "fat-tree")));
+                         ::testing::Values(std::tuple("SimulationSweep", "fat-tree")),
+                         [](const auto&) { return "fattree"; });
 INSTANTIATE_TEST_SUITE_P(, OpenApiDocumentTest,
                          ::testing::Combine(::testing::Values("SimulationJob", "SimulatedCluster"),
                                             ::testing::Values("fat-tree", "dragonfly", "torus",
