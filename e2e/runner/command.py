@@ -200,7 +200,10 @@ def expect_shares(chosen, parts, seconds):
         choice = chosen.choices.get(part.name)
         if choice and part.programs:
             known = chosen.programs["again" if part.again else "release"]
-            share = programs.share(part.name, known, seconds.get(part.name, {}))
+            try:
+                share = programs.share(part.name, known, seconds.get(part.name, {}))
+            except (OSError, subprocess.CalledProcessError):
+                return  # A build that was interrupted: its tests are not known.
             chosen.choices[part.name] = choice if share is None else dataclasses.replace(choice, share=share)
 
 

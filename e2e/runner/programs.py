@@ -25,7 +25,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
-sys.path[:0] = [str(ROOT / "e2e"), str(ROOT / "e2e/checks")]
+sys.path.insert(0, str(ROOT / "e2e"))
+sys.path.append(str(ROOT / "e2e/checks"))
 
 from layers import read_layers  # noqa: E402
 from runner.graph import CTestCase, edges_of, read_graph  # noqa: E402

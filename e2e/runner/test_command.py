@@ -194,6 +194,22 @@ def test_with_all_a_flaky_test_fails_the_run(alone):
     assert (found.failed, len(found.flaky), found.names) == (1, 1, [])
 
 
+def test_parts_of_programs_are_expected_to_take_as_long_as_their_chosen_tests(monkeypatch):
+    made = [part for part in parts.all_parts() if part.name in ("test-release", "behaviour")]
+
+    def shares(known):
+        chosen = command.Chosen({part.name: Choice("", 0.25) for part in made}, [], {"release": {}})
+        monkeypatch.setattr(command.programs, "share", known)
+        command.expect_shares(chosen, made, {})
+        return [chosen.choices[part.name].share for part in made]
+
+    def fails(*_):
+        raise subprocess.CalledProcessError(8, "ctest")
+
+    assert shares(lambda *_: 0.6) == [0.6, 0.25]
+    assert shares(lambda *_: None) == shares(fails) == [0.25, 0.25]
+
+
 def test_results_and_seconds_become_history():
     run([shell("unit", "echo 'ok   one 0.5 s'; echo 'FAIL two'; echo 1 passed, 1 failed; exit 1")])
 

@@ -233,6 +233,24 @@ def test_fuzzers_run_whose_folder_is_changed():
     assert sorted(name for names in sampled for name in names) == sorted(folders)
 
 
+def test_the_share_of_a_part_is_that_of_its_tests_seconds(monkeypatch):
+    entries = [entry(f"{room}Test.A", f"{BUILD}/tests/{room}_tests") for room in ("base", "flow")]
+    tests = [CTestCase(number, one, BUILD) for number, one in enumerate(entries, start=1)]
+    reached = Reached({"tests/base_tests"}, {"tests/base_tests"}, {"tests/base_tests"})
+    monkeypatch.setattr(programs, "reached_by", lambda selection: reached)
+    monkeypatch.setattr(programs, "known_tests", lambda folder: tests)
+    monkeypatch.setattr(programs, "targets_of", lambda folder: ["tests/base_tests", "tests/flow_tests"])
+    chosen, seconds = selection(paths=["services/base/a.cc"]), {"baseTest.A": 30, "flowTest.A": 10}
+
+    parts = ("test-release", "test-asan", "build-tsan")
+    assert [programs.share(part, chosen, seconds) for part in parts] == [0.75, 0.75, 0.5]
+    assert programs.share("test-release", chosen, {}) is None
+    fuzzers = [programs.share("fuzz", selection(groups=groups), {}) for groups in ([0, 1], [2, 3])]
+    assert sum(fuzzers) == 1 and 0 < min(fuzzers)
+    monkeypatch.setattr(programs, "reached_by", lambda selection: None)
+    assert programs.share("test-release", chosen, seconds) is None
+
+
 def test_without_a_selection_all_tests_run_but_those_left_out():
     entries = [entry("FlowTest.A", f"{BUILD}/tests/flow_tests"), entry("CubinTorchTest.A", f"{BUILD}/tests/cubin")]
 
