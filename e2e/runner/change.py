@@ -6,6 +6,7 @@ has the group of its number on the first-parent line. A run has the groups of al
 any four consecutive ones run every test, however many of them are tested at a time.
 """
 
+import contextlib
 import dataclasses
 import datetime
 import json
@@ -89,16 +90,18 @@ def tested_file():
     return cache_folder() / "tested.jsonl"
 
 
+def read_rows(file):
+    """One row a line. Half a line, of a run that was killed, is passed over."""
+    rows = []
+    for line in file.read_text().splitlines() if file.exists() else []:
+        with contextlib.suppress(ValueError):
+            rows.append(json.loads(line))
+    return rows
+
+
 def tested(file=None):
     """What runs have recorded, from the oldest."""
-    file = file or tested_file()
-    found = []
-    for line in file.read_text().splitlines() if file.exists() else []:
-        try:
-            found.append(json.loads(line))
-        except ValueError:
-            pass  # Half a line, of a run that was killed.
-    return found
+    return read_rows(file or tested_file())
 
 
 def record(commit, parts, whole, every, file=None):

@@ -11,7 +11,7 @@ import json
 import re
 import statistics
 
-from runner.change import ROOT, cache_folder
+from runner.change import ROOT, cache_folder, read_rows
 
 RUNS_KEPT = 60
 RUNS_FOR_SECONDS = 5  # The newest whole runs of a part, of which the median is expected next.
@@ -48,15 +48,8 @@ class History:
                 out.write(text)
 
     def row(self, part, test, seconds, outcome):
-        took = round(seconds, 2)
-        return {
-            "test": test,
-            "seconds": took,
-            "outcome": outcome,
-            "commit": self.commit,
-            "part": part,
-            "date": self.now,
-        }
+        own = {"test": test, "seconds": round(seconds, 2), "outcome": outcome}
+        return own | {"commit": self.commit, "part": part, "date": self.now}
 
     def forget_oldest(self):
         for file in runs(self.folder)[:-RUNS_KEPT]:
@@ -69,14 +62,8 @@ def runs(folder):
 
 def read(folder=None, newest=RUNS_KEPT):
     """Every line of the cache, from the oldest run to the newest."""
-    rows = []
-    for file in runs(folder or cache_folder() / "test-history")[-newest:]:
-        for line in file.read_text().splitlines():
-            try:
-                rows.append(json.loads(line))
-            except ValueError:
-                pass  # Half a line, of a run that was killed.
-    return rows
+    files = runs(folder or cache_folder() / "test-history")[-newest:]
+    return [row for file in files for row in read_rows(file)]
 
 
 def expected_seconds(rows):
