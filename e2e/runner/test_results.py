@@ -34,9 +34,9 @@ def test_rows(a):
 def broken(): raise OSError("no server")
 def test_stands_on_it(broken): pass
 def test_skips(): pytest.skip('no')
-@pytest.mark.xfail(strict=True)
+@pytest.mark.xfail
 def test_fails_as_expected(): assert False
-@pytest.mark.xfail(strict=True)
+@pytest.mark.xfail
 def test_passes_unexpectedly(): pass
 def test_prints_much():
     print("\\n".join(f"line {number}" for number in range(500)))
@@ -73,7 +73,11 @@ def suite(tmp_path_factory):
     folder = tmp_path_factory.mktemp("suite")
     (folder / "suite").mkdir()
     (folder / "suite/test_some.py").write_text(SUITE)
-    own = [line for line in (E2E / "pytest.ini").read_text().splitlines() if line.startswith(("[pytest]", "junit_"))]
+    own = [
+        line
+        for line in (E2E / "pytest.ini").read_text().splitlines()
+        if line.startswith(("[pytest]", "junit_", "xfail_"))
+    ]
     (folder / "pytest.ini").write_text("\n".join(own))
 
     def run(*words):
