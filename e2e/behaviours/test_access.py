@@ -10,6 +10,7 @@ import subprocess
 
 import pytest
 from jobs import await_that, light_script
+from processes import listening_ports
 from server import Server
 
 SAYS_ITS_MASK = """
@@ -32,43 +33,22 @@ def test_only_the_owner_uses_a_server_and_reads_its_files(world):
     for headers in ({"Authorization": ""}, {"Authorization": "Bearer wrong"}):
         status, answer = server.request("GET", server.jobs_path(), headers=headers)
         assert status == 401 and str(server.data) in answer["detail"], f"{headers}: {status} {answer}"
-    eidolon = world.build / "bin" / "eidolon"
     for words in (["--data-dir", server.data], ["--server", server.address, "--token-file", server.data / "token"]):
-        done = subprocess.run([eidolon, *words, "get", name], capture_output=True, text=True)
+        done = world.command(*words, "get", name)
         assert done.returncode == 0 and name in done.stdout, f"{words}: {done.stderr}"
-    done = subprocess.run([eidolon, "--server", server.address, "get", name], capture_output=True, text=True)
+    done = world.command("--server", server.address, "get", name)
     assert done.returncode == 1 and "asks for its token" in done.stderr, f"without a token: {done}"
     if os.geteuid() == 0:
-        nobody = subprocess.run(
-            ["curl", "-sS", "--unix-socket", server.data / "eidolon.sock", "http://localhost/livez"],
-            capture_output=True,
-            text=True,
-            user=65534,
-            group=65534,
-            extra_groups=[],
-        )
+        asks = ["curl", "-sS", "--unix-socket", server.data / "eidolon.sock", "http://localhost/livez"]
+        another_user = {"user": 65534, "group": 65534, "extra_groups": []}
+        nobody = subprocess.run(asks, capture_output=True, text=True, **another_user)
         assert nobody.returncode != 0, f"another user is let in: {nobody.stdout}"
-
-
-def tcp_ports_of(pid):
-    """The ports of TCP at which a process listens."""
-    own = set()
-    for link in pathlib.Path(f"/proc/{pid}/fd").iterdir():
-        with contextlib.suppress(FileNotFoundError):
-            own.add(os.readlink(link))
-    ports = set()
-    for table in ("tcp", "tcp6"):
-        for line in pathlib.Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
-            words = line.split()
-            if words[3] == "0A" and f"socket:[{words[9]}]" in own:
-                ports.add(int(words[1].rpartition(":")[2], 16))
-    return ports
 
 
 def test_nothing_but_rest_is_reached_over_tcp(world):
     # Another user's idle connections to ports of agents and services took all descriptors of the server.
     with world.own_server() as server:
-        assert tcp_ports_of(server.process.pid) == {int(server.address.rpartition(":")[2])}, "a second port is open"
+        assert listening_ports(server.process.pid) == [int(server.address.rpartition(":")[2])], "a second port is open"
         limits = pathlib.Path(f"/proc/{server.process.pid}/limits").read_text()
         soft, hard = re.search(r"Max open files +(\d+) +(\d+)", limits).groups()
         assert soft == hard, f"the server may open {soft} files of {hard}"
@@ -80,7 +60,7 @@ def test_nothing_but_rest_is_reached_over_tcp(world):
     try:
         await_that((folder / "out").read_text, lambda: "begun" in (folder / "out").read_text())
         assert run.poll() is None, (folder / "out").read_text()
-        assert not tcp_ports_of(run.pid), f"a run listens at {tcp_ports_of(run.pid)}"
+        assert not listening_ports(run.pid), f"a run listens at {listening_ports(run.pid)}"
     finally:
         run.terminate()
         run.wait()
@@ -112,13 +92,13 @@ def test_what_opens_the_page_is_printed_into_a_terminal_alone(world):
         said = server.log_path.read_text()
         assert f"http://{server.address}/" in said, f"no address: {said}"
         assert server.token() not in said and "login=" not in said, f"a secret in a file: {said}"
-        link = [world.build / "bin" / "eidolon", "--data-dir", server.data, "link"]
-        done = subprocess.run(link, capture_output=True, text=True)
+        link = ["--data-dir", server.data, "link"]
+        done = world.command(*link)
         assert done.returncode == 1 and not done.stdout and "terminal" in done.stderr, f"a link in a pipe: {done}"
 
         def run(terminal):
             with open(terminal, "wb", buffering=0) as out:
-                subprocess.run(link, stdout=out, check=True)
+                world.command(*link, stdout=out, check=True)
 
         shown = shown_in_a_terminal(run)
         assert f"http://{server.address}/#login=" in shown and server.token() not in shown, f"the link is {shown}"
@@ -181,12 +161,6 @@ def test_what_another_user_leaves_among_temporary_folders_is_not_opened(world):
     if os.geteuid() != 0:
         pytest.skip("only root can give a folder to another user")
     os.chown(left, 65534, 65534)
-    done = subprocess.run(
-        [world.build / "bin" / "eidolon", "run", "--", "true"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={**os.environ, "TMPDIR": str(temporary)},
-    )
+    done = world.command("run", "--", "true", env={**os.environ, "TMPDIR": str(temporary)})
     assert done.returncode == 1, f"a run of nothing: {done}"
     assert left.exists(), "another user's folder is gone"

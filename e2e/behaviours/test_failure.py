@@ -3,12 +3,12 @@ a program for another version of CUDA."""
 
 import contextlib
 import os
-import pathlib
 import struct
 import subprocess
 import time
 
-from jobs import descendants, expect_complete, expect_failed, prediction_of, wait_for_line
+from jobs import expect_complete, expect_failed, prediction_of, wait_for_line
+from processes import below, descendants, links_of
 from server import SplitServer, verdict
 
 # services/ring/layout.h
@@ -28,17 +28,15 @@ def find_segment(server, seconds=60):
     """The shared memory between the agent and the only rank of the only job, once launches flow through it."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        for pid in descendants(server.process.pid):
-            # Processes come and go meanwhile.
-            with contextlib.suppress(OSError):
-                if pathlib.Path(f"/proc/{pid}/comm").read_text().strip() != "eidolon-agent":
+        for pid in below(server.process.pid, "eidolon-agent"):
+            for link, target in links_of(pid, "fd").items():
+                if "eidolon-segment" not in target:
                     continue
-                for link in pathlib.Path(f"/proc/{pid}/fd").iterdir():
-                    if "eidolon-segment" in os.readlink(link):
-                        file = os.open(link, os.O_RDWR)
-                        if struct.unpack("<Q", os.pread(file, 8, READ_POSITION))[0] > 100_000:
-                            return file
-                        os.close(file)
+                with contextlib.suppress(OSError):  # Processes come and go meanwhile.
+                    file = os.open(link, os.O_RDWR)
+                    if struct.unpack("<Q", os.pread(file, 8, READ_POSITION))[0] > 100_000:
+                        return file
+                    os.close(file)
         time.sleep(0.05)
     raise AssertionError("no rank launched anything")
 

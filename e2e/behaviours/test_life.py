@@ -1,6 +1,6 @@
 """How jobs end when nothing moves any more, when ranks lose us, and what is left of them."""
 
-import contextlib
+import json
 import os
 import pathlib
 import signal
@@ -8,7 +8,8 @@ import subprocess
 import textwrap
 import time
 
-from jobs import await_that, descendants, expect_complete, expect_failed, wait_for_line
+from jobs import await_that, expect_complete, expect_failed, wait_for_line
+from processes import below, descendants, has_ended, name_of, parent_of, state_of
 from server import environment_of, verdict
 
 # Two ranks; rank 1 tells its process number, and then waits for a file of the test's.
@@ -21,14 +22,13 @@ WAITING = """
 """
 
 
-def rank_1_of(world, name):
+def begin(world, script=WAITING, **limits):
+    """Submits a job of two ranks: its name, and the process of rank 1."""
+    extra = f"limits: {json.dumps(limits)}\n" if limits else ""
+    name = world.server.submit(world.job(script, ranks=2, measure=100, light=True, extra=extra))
     wait_for_line(world.server, name, "of rank 1")
     line = next(line for line in world.server.logs(name).splitlines() if "of rank 1" in line)
-    return int(line.split("pid ")[1].split()[0])
-
-
-def state_of(pid):
-    return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0]
+    return name, int(line.split("pid ")[1].split()[0])
 
 
 def stop(pid):
@@ -38,14 +38,11 @@ def stop(pid):
 
 def test_a_rank_that_pauses_for_eight_seconds_is_not_a_deadlock(world):
     go = world.folder / "go-pause"
-    name = world.server.submit(world.job(WAITING.replace("GO", str(go)), ranks=2, measure=100, light=True))
-    pid = rank_1_of(world, name)
+    name, pid = begin(world, WAITING.replace("GO", str(go)))
     stop(pid)
     go.touch()
     time.sleep(8)
-    assert not any(c["type"] == "Failed" for c in world.server.get(name)["status"]["conditions"]), (
-        "the job ended while a rank was stopped"
-    )
+    assert verdict(world.server.get(name)) is None, "the job ended while a rank was stopped"
     os.kill(pid, signal.SIGCONT)
     job = world.server.wait(name, 120)
     expect_complete(job)
@@ -53,38 +50,26 @@ def test_a_rank_that_pauses_for_eight_seconds_is_not_a_deadlock(world):
 
 
 def test_a_stopped_rank_ends_a_job_without_a_limit_of_time(world):
-    go = world.folder / "go-never"
-    name = world.server.submit(
-        world.job(
-            WAITING.replace("GO", str(go)),
-            ranks=2,
-            measure=100,
-            light=True,
-            extra="limits: {stillSeconds: 5}\n",
-        )
-    )
-    pid = rank_1_of(world, name)
+    name, pid = begin(world, stillSeconds=5)
     stop(pid)
     job = world.server.wait(name, 120)
-    expect_failed(
-        job, "Stuck", "limits.stillSeconds", f"rank 1 (pid {pid}, ", "is stopped (state T)", "its last record: "
-    )
+    named = "limits.stillSeconds", f"rank 1 (pid {pid}, ", "is stopped (state T)", "its last record: "
+    expect_failed(job, "Stuck", *named)
     assert not pathlib.Path(f"/proc/{pid}").exists(), "the stopped rank is left"
 
 
 def guardian_of(pid):
     while pid > 1:
-        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
-        if "(eidolon-guard)" in stat:
+        if name_of(pid) == "eidolon-guard":
             return pid
-        pid = int(stat.rsplit(") ", 1)[1].split()[1])
+        pid = parent_of(pid)
     raise AssertionError("no process above the rank is called eidolon-guard")
 
 
 def test_a_stopped_guardian_ends_its_job_and_is_killed(world):
     go = world.folder / "go-guardian"
-    name = world.server.submit(world.job(WAITING.replace("GO", str(go)), ranks=2, measure=100, light=True))
-    pid = guardian_of(rank_1_of(world, name))
+    name, rank = begin(world, WAITING.replace("GO", str(go)))
+    pid = guardian_of(rank)
     stop(pid)
     go.touch()
     job = world.server.wait(name, 120)
@@ -93,9 +78,7 @@ def test_a_stopped_guardian_ends_its_job_and_is_killed(world):
 
 
 def test_a_rank_that_waits_on_a_socket_for_a_stopped_one_ends_the_job_too(world):
-    name = world.server.submit(
-        world.job(
-            """
+    script = """
         import signal, socket
         rank.step(0)
         path = "\\0peer-" + os.environ["MASTER_PORT"]
@@ -109,19 +92,12 @@ def test_a_rank_that_waits_on_a_socket_for_a_stopped_one_ends_the_job_too(world)
             os.write(1, f"pid {os.getpid()} of rank 1\\n".encode())
             os.kill(os.getpid(), signal.SIGSTOP)
             peer.send(b"x")
-    """,
-            ranks=2,
-            measure=100,
-            light=True,
-            extra="limits: {stillSeconds: 5}\n",
-        )
-    )
-    pid = rank_1_of(world, name)
+    """
+    name, pid = begin(world, script, stillSeconds=5)
     job = world.server.wait(name, 120)
     expect_failed(job, "Stuck", f"rank 1 (pid {pid}, ", "is stopped (state T)", "rank 0 (pid ", "waits in ")
-    assert verdict(job)["message"].index("rank 1 (pid") < verdict(job)["message"].index("rank 0 (pid"), (
-        "who is stopped comes first"
-    )
+    message = verdict(job)["message"]
+    assert message.index("rank 1 (pid") < message.index("rank 0 (pid"), "who is stopped comes first"
 
 
 # A program that closes what it has not opened, in the middle of its training: CLOSE says how. Then it trains on, and
@@ -212,22 +188,6 @@ def daemon_in(text):
     return int(words[0]), pathlib.Path(words[2].rstrip(".")).parent
 
 
-def is_gone(pid):
-    try:
-        return state_of(pid) == "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return True
-
-
-def named(server, name):
-    """The process of that name below a server."""
-    for pid in descendants(server.process.pid):
-        with contextlib.suppress(OSError):
-            if pathlib.Path(f"/proc/{pid}/comm").read_text().strip() == name:
-                return pid
-    raise AssertionError(f"there is no {name}")
-
-
 def test_nothing_of_a_job_outlives_it(world):
     for victim in (None, "eidolon-agent", "eidolon-guard"):
         wait = FOR_EVER if victim else "pass"
@@ -235,11 +195,11 @@ def test_nothing_of_a_job_outlives_it(world):
         wait_for_line(world.server, name, "daemon ")
         pid, folder = daemon_in(world.server.logs(name))
         if victim:
-            os.kill(named(world.server, victim), signal.SIGKILL)
+            os.kill(below(world.server.process.pid, victim)[0], signal.SIGKILL)
         condition = verdict(world.server.wait(name, 120))
         print(f"{victim or 'the end of the command'}: {condition['reason']}: {condition['message'][:100]}")
         assert condition["reason"] == ("AgentLost" if victim else "NoIterations"), condition
-        await_that(f"the daemon {pid} is gone after {victim or 'its job'}", lambda: is_gone(pid))
+        await_that(f"the daemon {pid} is gone after {victim or 'its job'}", lambda: has_ended(pid))
         await_that(f"{folder} is gone", lambda: not folder.exists())
         assert not list(descendants(world.server.process.pid)), "processes are left"
 
@@ -249,10 +209,10 @@ def test_nothing_of_a_job_outlives_the_server_that_is_killed(world):
         name = server.submit(world.job(DAEMON.replace("WAIT", FOR_EVER)))
         wait_for_line(server, name, "daemon ")
         pid, folder = daemon_in(server.logs(name))
-        below = list(descendants(server.process.pid))
-        assert folder.exists() and pid in below, f"{pid} is not among {below}"
+        left = list(descendants(server.process.pid))
+        assert folder.exists() and pid in left, f"{pid} is not among {left}"
         server.kill()
-        await_that(f"all of {below} are gone", lambda: all(map(is_gone, below)))
+        await_that(f"all of {left} are gone", lambda: all(map(has_ended, left)))
         await_that(f"{folder} is gone", lambda: not folder.exists())
 
 
@@ -272,12 +232,12 @@ def test_nothing_of_a_run_outlives_it_when_it_is_killed(world):
     try:
         await_that("the daemon starts", lambda: "daemon " in (folder / "out").read_text())
         pid, run_folder = daemon_in((folder / "out").read_text())
-        below = list(descendants(run.pid))
-        assert pid in below and list((folder / "tmp").iterdir()), f"{pid} is not among {below}"
+        left = list(descendants(run.pid))
+        assert pid in left and list((folder / "tmp").iterdir()), f"{pid} is not among {left}"
     finally:
         run.kill()
         run.wait()
-    await_that(f"all of {below} are gone", lambda: all(map(is_gone, below)))
+    await_that(f"all of {left} are gone", lambda: all(map(has_ended, left)))
     await_that(f"{run_folder} is gone", lambda: not run_folder.exists())
     await_that(f"{list((folder / 'tmp').iterdir())} are gone", lambda: not list((folder / "tmp").iterdir()))
 

@@ -33,9 +33,8 @@ PRINTING = (
 
 
 def printing(world, output, words, name, **more):
-    command = [world.build / "bin/eidolon", "--data-dir", world.server.data]
-    command += [name if word == "JOB" else word for word in words]
-    return subprocess.run(command, stdout=output, stderr=subprocess.PIPE, text=True, timeout=120, **more)
+    words = [name if word == "JOB" else word for word in words]
+    return world.command("--data-dir", world.server.data, *words, stdout=output, stderr=subprocess.PIPE, **more)
 
 
 def test_a_report_that_does_not_arrive_is_a_failure(world):
@@ -56,13 +55,8 @@ def test_a_pipe_without_a_reader_ends_the_command_quietly(world):
     for disposition in (signal.SIG_DFL, signal.SIG_IGN):
         read, write = os.pipe()
         os.close(read)
-        done = printing(
-            world,
-            write,
-            ["completion", "bash"],
-            "",
-            preexec_fn=lambda how=disposition: signal.signal(signal.SIGPIPE, how),
-        )
+        set_it = lambda how=disposition: signal.signal(signal.SIGPIPE, how)
+        done = printing(world, write, ["completion", "bash"], "", preexec_fn=set_it)
         os.close(write)
         assert done.returncode in (141, -signal.SIGPIPE), f"ends with {done.returncode}: {done.stderr}"
         assert done.stderr == "", f"says: {done.stderr}"
@@ -71,10 +65,7 @@ def test_a_pipe_without_a_reader_ends_the_command_quietly(world):
 def test_files_that_a_full_disk_cuts_short_are_failures(world):
     job = world.run("rank.step(0)", light=True)
     name = job["metadata"]["name"]
-    for words in (
-        ["report", "JOB", "--html", "/dev/full"],
-        ["net", "topology", "dgx-h100", "--svg", "/dev/full"],
-    ):
+    for words in (["report", "JOB", "--html", "/dev/full"], ["net", "topology", "dgx-h100", "--svg", "/dev/full"]):
         done = printing(world, subprocess.DEVNULL, words, name)
         assert done.returncode == 1, f"{words} ends with {done.returncode}: {done.stderr}"
         assert "/dev/full': No space left on device" in done.stderr, f"{words} says: {done.stderr}"
@@ -85,13 +76,8 @@ def test_a_run_whose_result_does_not_arrive_is_a_failure(world):
     script = world.folder / "one_step.py"
     script.write_text(light_script(world.folder, "for _ in range(9): rank.step(0)\n"))
     with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            [world.build / "bin/eidolon", "run", "-o", "json", "--", world.python / "bin/python", script],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=300,
-        )
+        words = ["run", "-o", "json", "--", world.python / "bin/python", script]
+        done = world.command(*words, stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == 1, f"ends with {done.returncode}: {done.stderr}"
     assert "cannot write to standard output (/dev/full): No space left on device" in done.stderr, done.stderr
 
@@ -109,9 +95,7 @@ def test_a_damaged_store_is_found_and_repaired(world):
     store.close()
 
     def doctor(*words):
-        return subprocess.run(
-            [world.build / "bin/eidolon", "doctor", "--store", copy, *words], capture_output=True, text=True, timeout=60
-        )
+        return world.command("doctor", "--store", copy, *words)
 
     found, repaired, after = doctor(), doctor("--repair"), doctor()
     assert found.returncode == 1 and f"job {uid} (default/{name})" in found.stdout, found.stdout + found.stderr

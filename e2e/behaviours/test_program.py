@@ -3,7 +3,6 @@
 
 import json
 import os
-import pathlib
 import pty
 import re
 import select
@@ -212,12 +211,7 @@ def test_programs_without_a_gpu_behave_as_outside(world):
 
 def test_output_and_exit_status_reach_who_runs_it(world):
     program = "import sys; print('to stdout'); print('to stderr', file=sys.stderr); sys.exit(7)"
-    run = subprocess.run(
-        [world.build / "bin" / "eidolon", "run", "--", f"{world.python}/bin/python", "-c", program],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    run = world.command("run", "--", f"{world.python}/bin/python", "-c", program)
     assert run.returncode == 1, f"status {run.returncode}: {run.stdout}{run.stderr}"
     for line in ("to stdout", "to stderr"):
         assert line in run.stdout.splitlines(), run.stdout
@@ -273,27 +267,17 @@ def expect_progress(status, screen):
 
 
 def test_run_and_submit_show_progress_on_a_terminal(world):
-    eidolon, script = str(world.build / "bin" / "eidolon"), str(world.folder / "slow.py")
-    pathlib.Path(script).write_text(light_script(world.folder, SLOW))
-    environment = environment_of(world.python, TERM="xterm")
-    expect_progress(
-        *on_a_terminal(
-            [eidolon, "run", "--log-pattern", "step", "--warmup", "2", "--measure", "20", "--", "python", script],
-            environment,
-        )
-    )
+    script = world.folder / "slow.py"
+    script.write_text(light_script(world.folder, SLOW))
     document = world.folder / "progress.yaml"
     document.write_text(world.job(SLOW, warmup=2, measure=20, boundary="{log: step}", light=True))
-    expect_progress(
-        *on_a_terminal(
-            [eidolon, "--data-dir", world.server.data, "submit", "--follow", "-f", str(document)], environment
-        )
-    )
-    plain = subprocess.run(
-        [eidolon, "run", "--log-pattern", "step", "--warmup", "1", "--measure", "2", "--", "python", script],
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=120,
-    )
+    environment = environment_of(world.python, TERM="xterm")
+
+    def run(measure):
+        steps = ["--log-pattern", "step", "--warmup", "2", "--measure", str(measure)]
+        return ["run", *steps, "--", "python", script]
+
+    for words in (run(20), ["--data-dir", world.server.data, "submit", "--follow", "-f", document]):
+        expect_progress(*on_a_terminal([world.build / "bin/eidolon", *words], environment))
+    plain = world.command(*run(2), env=environment)
     assert "\x1b" not in plain.stdout + plain.stderr, "a progress line where there is no terminal"

@@ -6,14 +6,11 @@ import subprocess
 import time
 
 import pytest
-from jobs import expect_complete, expect_failed
-from recordings import PIPELINE, SHARDED, expect_equal, record, replay
+from jobs import expect_complete, expect_failed, expect_same
+from recordings import PIPELINE, SHARDED, record, replay
 
 # Data parallel, with a split communicator, a second stream, events, and waits in the middle of a step.
 STEP = """
-    import os, torch, torch.distributed as dist
-    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    dist.init_process_group("nccl")
     pair = dist.new_group([0, 1])
     weight = torch.zeros(2048, 2048, device="cuda", requires_grad=True)
     optimizer = torch.optim.AdamW([weight], lr=0.1)
@@ -31,7 +28,6 @@ STEP = """
         optimizer.step()
         optimizer.zero_grad()
         print(f"step {step} loss {loss.item():.3f}", flush=True)
-    dist.destroy_process_group()
 """
 
 # Arithmetic in one kernel, memory in the other.
@@ -47,6 +43,11 @@ TWO_BOUNDS = """
 
 
 @pytest.fixture(scope="module")
+def pipeline(world):
+    return record(world, PIPELINE, ranks=1, servers=2, nccl=True)
+
+
+@pytest.fixture(scope="module")
 def two_bounds(world):
     return record(world, TWO_BOUNDS)
 
@@ -59,11 +60,16 @@ def wall(job):
     return job["status"]["simulation"]["wallSeconds"]
 
 
-def test_a_replay_equals_its_run_to_the_picosecond_and_answers_for_other_clusters(world):
-    run, document, file = record(world, STEP, ranks=2)
+def expect_replay_to_equal(world, run, document, file):
     again = replay(world, document, file)
-    expect_equal(world, run, again)
+    expect_same(world, run, again)
     print(f"run {wall(run):.1f} s, replay {wall(again):.2f} s, {file.stat().st_size} bytes")
+    return again
+
+
+def test_a_replay_equals_its_run_to_the_picosecond_and_answers_for_other_clusters(world):
+    run, document, file = record(world, STEP, ranks=2, nccl=True)
+    again = expect_replay_to_equal(world, run, document, file)
     assert wall(run) > 5 * wall(again), f"the replay took {wall(again)} s, the run {wall(run)} s"
 
     # A GPU with more of everything is faster, a host without work too, a slow host slower.
@@ -100,8 +106,8 @@ ASKED = {
 }
 
 
-def test_what_would_help_is_replayed_and_not_guessed(world):
-    run, _, file = record(world, STEP, ranks=1, servers=2)
+def test_what_would_help_is_replayed_and_not_guessed(world, pipeline):
+    run, _, file = pipeline
 
     def ask(*words):
         done = world.eidolon(*words, "-o", "json")
@@ -148,7 +154,7 @@ def test_a_replay_at_another_clock_says_what_a_run_at_that_clock_says_of_each_ke
     again = replay(world, document, file, at_half)
     world.count += 1
     named = re.sub(r"metadata: \{name: \w+\}", f"metadata: {{name: job{world.count}}}", document)
-    expect_equal(world, world.server.run(at_half(named.replace(", recording: true", "")), seconds=300), again)
+    expect_same(world, world.server.run(at_half(named.replace(", recording: true", "")), seconds=300), again)
     # Arithmetic lasts as much longer as the clock is slower, memory knows nothing of it.
     lengths = {}
     for job in (run, again):
@@ -160,25 +166,18 @@ def test_a_replay_at_another_clock_says_what_a_run_at_that_clock_says_of_each_ke
     assert 1 <= ratios["add"] < 1.01, f"an addition of large tensors lasts {ratios['add']} times as long"
 
 
-def test_replays_of_sharded_and_pipelined_programs_equal_their_runs(world):
-    for script, arguments in ((SHARDED, {"ranks": 2}), (PIPELINE, {"ranks": 1, "servers": 2})):
-        run, document, file = record(world, script, **arguments)
-        again = replay(world, document, file)
-        expect_equal(world, run, again)
-        print(f"run {wall(run):.1f} s, replay {wall(again):.2f} s, {file.stat().st_size} bytes")
-        if "servers" not in arguments:
-            continue
-        # Half the rate of the network between the servers shows.
-        slower = replay(
-            world, document, file, lambda text: text.replace("gpusPerServer: 1", "gpusPerServer: 1, nics: {gbps: 50}")
-        )
-        expect_complete(slower)
-        assert mean(slower) > mean(run), f"with NICs of 50 Gbit/s {mean(slower)}, else {mean(run)}"
+def test_a_replay_of_a_sharded_program_finds_iterations_where_lines_ended_them(world):
+    expect_replay_to_equal(world, *record(world, SHARDED, ranks=2, nccl=True, boundary="{log: 'step \\d+'}"))
 
 
-def test_a_replay_finds_iterations_where_lines_or_ranges_ended_them(world):
-    run, document, file = record(world, STEP, ranks=2, boundary="{log: 'step \\d+'}")
-    expect_equal(world, run, replay(world, document, file))
+def test_a_replay_of_a_pipelined_program_equals_its_run(world, pipeline):
+    run, document, file = pipeline
+    expect_replay_to_equal(world, run, document, file)
+    # Half the rate of the network between the servers shows.
+    slower_network = lambda text: text.replace("gpusPerServer: 1", "gpusPerServer: 1, nics: {gbps: 50}")
+    slower = replay(world, document, file, slower_network)
+    expect_complete(slower)
+    assert mean(slower) > mean(run), f"with NICs of 50 Gbit/s {mean(slower)}, else {mean(run)}"
 
 
 def test_a_sweep_that_was_killed_goes_on_and_ranks_what_it_replayed_and_ran(world):

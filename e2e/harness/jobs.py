@@ -1,11 +1,14 @@
 """Documents of small jobs, the server that runs them, and what is expected of how a job ends."""
 
 import contextlib
+import itertools
 import json
+import os
 import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import textwrap
 import time
@@ -22,6 +25,14 @@ if "RANK" not in os.environ:
     sys.exit(light.launch())
 rank = light.Rank(1 << 20)
 """
+# First and last lines of a script of PyTorch whose ranks torchrun starts.
+BEFORE_RANKS = """\
+import os, torch, torch.distributed as dist
+rank = int(os.environ["RANK"])
+torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+dist.init_process_group("nccl")
+"""
+AFTER_RANKS = "dist.destroy_process_group()\n"
 
 
 def prediction_of(job):
@@ -67,19 +78,26 @@ class World:
         outputs="{eventLog: true}",
         host="{kind: fixed}",
         light=False,
+        nccl=False,
+        starts=None,
     ):
         """The document of a job that runs `script` in every rank, by torchrun when there are several. `cluster` is
         described whole, or else servers with as many H100 as ranks. Ranks go on from torchrun's process, which spares
-        each the import of torch, unless `extra` has an `env` of its own. `light`: without torch, on top of LIGHT."""
+        each the import of torch, unless `extra` has an `env` of its own. `light`: without torch, on top of LIGHT. `nccl`:
+        between BEFORE_RANKS and AFTER_RANKS. `starts`: processes that import torch, where starts_of_torch() is mistaken."""
         self.count += 1
         directory = self.folder / f"job{self.count}"
         directory.mkdir()
-        (directory / "script.py").write_text(light_script(directory, script) if light else textwrap.dedent(script))
+        script = textwrap.dedent(script)
+        if nccl:
+            script = BEFORE_RANKS + script + AFTER_RANKS
+        (directory / "script.py").write_text(light_script(directory, script) if light else script)
         several = ranks * servers > 1 and not light
         command = command or (["torchrun", "script.py"] if several else ["python", "script.py"])
-        if command[0] == "torchrun" and not re.search(r"^\s*env:", extra, re.M):
+        if command[0].endswith("torchrun") and not re.search(r"^\s*env:", extra, re.M):
             extra = textwrap.dedent(extra).strip("\n") + '\nenv: [{name: RANKS_GO_ON, value: "1"}]\n'
-        World.starts += starts_of_torch(script, command, ranks, servers, "RANKS_GO_ON" in extra)
+        goes_on = "RANKS_GO_ON" in extra
+        World.starts += starts_of_torch(script, command, ranks, servers, goes_on) if starts is None else starts
         gpu_line = f", gpu: {gpu}" if gpu else ""
         server = f"{{preset: dgx-h100, gpusPerServer: {ranks}{gpu_line}}}"
         cluster = json.dumps(cluster) if cluster else f"{{servers: {servers}, server: {server}}}"
@@ -108,10 +126,14 @@ class World:
         expect_complete(job)
         return job
 
+    def command(self, *words, **options):
+        """Runs the command, by itself unless its words name a server."""
+        options = {"capture_output": "stdout" not in options, "text": True, "timeout": 120, **options}
+        return subprocess.run([self.build / "bin/eidolon", *words], **options)
+
     def eidolon(self, *words, seconds=120):
         """Runs the command, which finds this server by its data folder."""
-        command = [self.build / "bin/eidolon", "--data-dir", self.server.data, *words]
-        return subprocess.run(command, capture_output=True, text=True, timeout=seconds)
+        return self.command("--data-dir", self.server.data, *words, timeout=seconds)
 
     def fresh_folder(self):
         return pathlib.Path(tempfile.mkdtemp(dir=self.folder))
@@ -148,6 +170,41 @@ def expect_complete(job):
     assert condition["type"] == "Complete", f"ended as {condition}"
 
 
+def lines_of(event_logs):
+    return {name: log.splitlines(keepends=True) for name, log in event_logs.items()}
+
+
+def first_difference(one, other):
+    """Where lines by name differ first; None where they do not."""
+    for name in sorted(one.keys() | other.keys()):
+        if one.get(name) != other.get(name):
+            pairs = itertools.zip_longest(one.get(name, ()), other.get(name, ()))
+            return f"{name}: {next((pair for pair in pairs if pair[0] != pair[1]), 'only one has it')}"
+    return None
+
+
+def expect_same(world, run, again):
+    """Both are Complete, and their event logs and predictions are the same to the last digit."""
+    expect_complete(run)
+    expect_complete(again)
+    logs = world.event_logs(run)
+    assert any(logs.values()), "the run has no event log"
+    assert first_difference(lines_of(logs), lines_of(world.event_logs(again))) is None
+    assert prediction_of(run) == prediction_of(again)
+
+
+@contextlib.contextmanager
+def busy():
+    """Two processes for each processor of this machine, which work for nothing."""
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * os.cpu_count())]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
 def await_that(what, holds, seconds=60):
     """Polls until holds(). `what` names the expectation, or is a function that returns the state found instead."""
     deadline = time.monotonic() + seconds
@@ -158,13 +215,3 @@ def await_that(what, holds, seconds=60):
 
 def wait_for_line(server, name, line, seconds=60):
     await_that(lambda: f"'{line}' in {server.logs(name)[-2000:]}", lambda: line in server.logs(name), seconds)
-
-
-def descendants(pid):
-    """Processes below `pid`; threads and processes that end meanwhile are passed over."""
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        for task in list(pathlib.Path(f"/proc/{pid}/task").iterdir()):
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                for child in (task / "children").read_text().split():
-                    yield int(child)
-                    yield from descendants(int(child))
