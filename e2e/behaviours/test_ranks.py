@@ -1,12 +1,11 @@
 """Programs that start their ranks themselves, without torchrun and its variables."""
 
-import json
-
 from jobs import expect_complete, expect_failed
 from server import verdict
 
 # What tutorials show: torch.multiprocessing.spawn tells each process its rank as an argument, and every process sees
-# all GPUs of its server. The same program takes its rank from the environment when torchrun starts it.
+# all GPUs of its server. The same program takes its rank from the environment when torchrun starts it. Processes that
+# are forked have PyTorch already, which those that are spawned import.
 SPAWNING = """
     import os, signal, sys, torch, torch.distributed as dist, torch.multiprocessing as mp
 
@@ -35,8 +34,8 @@ SPAWNING = """
 
     if __name__ == "__main__":
         if sys.argv[1:]:
-            world = int(sys.argv.pop(1))
-            mp.spawn(spawned, args=(world,), nprocs=world)
+            method, world = sys.argv.pop(1), 2
+            mp.start_processes(spawned, args=(world,), nprocs=world, start_method=method)
         else:
             train(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), int(os.environ["LOCAL_RANK"]))
 """
@@ -60,22 +59,20 @@ def test_ranks_that_a_program_spawns_are_predicted_as_torchruns(world):
     assert expected["places"] == [("rank", "0", "device", "0"), ("rank", "1", "device", "1")]
     assert [entry["rank"] for entry in expected["memory"]] == [0, 1], expected["memory"]
     # GPUs may be hidden from each other; in some clusters all processes inherit the rank of the first.
-    for command in (
-        ["python", "script.py", "2"],
-        ["python", "script.py", "2", "hide"],
-        ["env", "RANK=0", "WORLD_SIZE=2", "python", "script.py", "2"],
+    for command, starts in (
+        (["python", "script.py", "spawn"], 3),
+        (["python", "script.py", "fork", "hide"], 1),
+        (["env", "RANK=0", "WORLD_SIZE=2", "python", "script.py", "fork"], 1),
     ):
-        job = world.run(SPAWNING, ranks=2, measure=5, command=command)
+        job = world.run(SPAWNING, ranks=2, measure=5, command=command, starts=starts)
         found = story(world, job)
         for key, value in expected.items():
-            assert found[key] == value, (
-                f"{command}: {key} is {json.dumps(found[key])}, torchrun's is {json.dumps(value)}"
-            )
+            assert found[key] == value, f"{key} of {command} is not as torchrun's"
         assert "clampedRecords" not in job["status"]["prediction"], "records were clamped"
 
 
 def test_a_killed_rank_that_a_program_spawned_is_named(world):
-    job = world.run(SPAWNING, ranks=2, measure=100, command=["python", "script.py", "2", "die"])
+    job = world.run(SPAWNING, ranks=2, measure=100, command=["python", "script.py", "fork", "die"], starts=1)
     # Only the launcher knows how its rank ended. It ends the other one and says so; whether it also collects that one
     # before it ends itself, or leaves it to the agent, is a race.
     collected = verdict(job)["reason"] == "CommandFailed"
@@ -83,8 +80,7 @@ def test_a_killed_rank_that_a_program_spawned_is_named(world):
 
 
 def test_workers_that_never_meet_are_the_ranks_of_their_gpus(world):
-    job = world.run(
-        """
+    script = """
         import torch, torch.multiprocessing as mp
         def work(index):
             torch.cuda.set_device(index)
@@ -97,19 +93,15 @@ def test_workers_that_never_meet_are_the_ranks_of_their_gpus(world):
         if __name__ == "__main__":
             torch.cuda.device_count(), torch.cuda.current_device()
             mp.spawn(work, nprocs=torch.cuda.device_count())
-    """,
-        ranks=2,
-        command=["python", "script.py"],
-        measure=4,
-    )
+    """
+    job = world.run(script, ranks=2, command=["python", "script.py"], measure=4)
     found = story(world, job)
     assert found["places"] == [("rank", "0", "device", "0"), ("rank", "1", "device", "1")]
     assert [entry["rank"] for entry in found["memory"]] == [0, 1], found["memory"]
 
 
 def test_one_process_may_drive_all_gpus_of_its_server(world):
-    job = world.run(
-        """
+    script = """
         import torch
         model = torch.nn.DataParallel(torch.nn.Linear(1024, 1024).cuda())
         optimizer = torch.optim.AdamW(model.parameters())
@@ -117,11 +109,8 @@ def test_one_process_may_drive_all_gpus_of_its_server(world):
             model(torch.ones(256, 1024, device="cuda")).square().mean().backward()
             optimizer.step()
             optimizer.zero_grad()
-    """,
-        ranks=2,
-        command=["python", "script.py"],
-        measure=4,
-    )
+    """
+    job = world.run(script, ranks=2, command=["python", "script.py"], measure=4, starts=1)
     found = story(world, job)
     assert found["places"] == [("rank", "0", "device", "0"), ("rank", "0", "device", "1")]
     assert [(entry["rank"], entry["device"]) for entry in found["memory"]] == [(0, 0), (0, 1)], found["memory"]
