@@ -4,20 +4,10 @@ import os
 import pathlib
 import sys
 
-import pytest
+from jobs import light_script
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 import eidolon
-
-STEP = """
-import torch
-weight = torch.zeros(1024, 1024, device="cuda", requires_grad=True)
-optimizer = torch.optim.SGD([weight], lr=0.1)
-for step in range(8):
-    (torch.ones(256, 1024, device="cuda") @ weight).square().mean().backward()
-    optimizer.step()
-    optimizer.zero_grad()
-"""
 
 
 def refused(message, *arguments, **options):
@@ -29,11 +19,10 @@ def refused(message, *arguments, **options):
     raise AssertionError(f"{arguments} were not refused")
 
 
-@pytest.mark.starts(3)
 def test_the_python_package_predicts_sweeps_and_compares(world):
     folder = world.folder / "notebook"
     folder.mkdir()
-    (folder / "train.py").write_text(STEP)
+    (folder / "train.py").write_text(light_script(folder, "for step in range(8): rank.step(0)"))
     os.environ["EIDOLON_PROGRAM"] = str(world.build / "bin/eidolon")
     command = [f"{world.python}/bin/python", "train.py"]
     fixed = {"cwd": folder, "measure": 3, "host_model": "fixed"}
