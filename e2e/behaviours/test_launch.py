@@ -31,66 +31,75 @@ RANK = """
 """
 
 
-def train(world, first="pass", last="pass", env=("RANKS_GO_ON", "1"), command=None):
+def train(world, first="pass", last="pass", env=("RANKS_GO_ON", "1"), ranks=2, **arguments):
+    """A job, what its rank 0 tells of itself, and the lines of its log."""
     extra = f"env: [{{name: {env[0]}, value: '{env[1]}'}}]\n" if env else "env: []\n"
     script = RANK.replace("FIRST", first).replace("LAST", last)
-    job = world.server.run(world.job(script, ranks=2, measure=100, extra=extra, command=command))
+    arguments = {"command": ["torchrun", "script.py"], "extra": extra, **arguments}
+    job = world.run(script, ranks=ranks, measure=100, **arguments)
     lines = world.logs(job).splitlines()
     told = next((line.partition("told ")[2] for line in lines if "told {" in line), "null")
     return job, json.loads(told), lines
 
 
-def test_ranks_go_on_from_torchruns_process_as_if_they_were_executed(world):
-    job, told, _ = train(world)
-    other_job, other, _ = train(world, env=None)
+# What a rank has of what an optimizer imports, before and after it has one.
+WAS_THERE = 'was_there = "torch._inductor" in sys.modules, "torch._dynamo" in sys.modules'
+SHARES = (
+    'says = print if os.environ["RANK"] == "0" else (lambda *words: None); layer = torch.nn.Linear(8, 8).cuda()'
+    '; says("shared", was_there, "TORCHINDUCTOR_CACHE_DIR" in os.environ)'
+    "; torch.optim.SGD(layer.parameters()).step()"
+    '; says("then", "torch._dynamo" in sys.modules, "TORCHINDUCTOR_CACHE_DIR" in os.environ)'
+)
+
+
+@pytest.fixture(scope="module")
+def went_on(world):
+    return train(world, first=WAS_THERE, last=SHARES)
+
+
+@pytest.fixture(scope="module")
+def executed(world):
+    return train(world, first=WAS_THERE, last=SHARES, env=None)
+
+
+def test_ranks_go_on_from_torchruns_process_as_if_they_were_executed(went_on, executed):
+    (job, told, _), (other_job, other, _) = went_on, executed
     expect_complete(job)
     expect_complete(other_job)
-    assert told.pop("went_on") and not other.pop("went_on"), "a rank did not go on, or did although it must not"
+    assert told["went_on"] and not other["went_on"], "a rank did not go on, or did although it must not"
     different = {key: (told[key], other[key]) for key in told if told[key] != other[key]}
-    assert not different, f"a rank that went on differs: {different}"
+    assert different.keys() == {"went_on"}, f"a rank that went on differs: {different}"
     assert prediction_of(job) == prediction_of(other_job), "the prediction depends on how ranks were started"
-    module = ["torchrun", "-m", "script"]
-    job, told, _ = train(world, command=module)
+
+
+def test_a_module_goes_on_as_a_script_does(world):
+    job, told, _ = train(world, command=["torchrun", "-m", "script"])
     expect_complete(job)
     assert told["went_on"] and told["command"][1:3] == ["-m", "script"], f"a module did not go on: {told}"
 
 
-def test_ranks_that_went_on_share_what_their_optimizer_imports(world):
-    first = 'was_there = "torch._inductor" in sys.modules, "torch._dynamo" in sys.modules'
-    last = (
-        'says = print if os.environ["RANK"] == "0" else (lambda *words: None); layer = torch.nn.Linear(8, 8).cuda()'
-        '; says("shared", was_there, "TORCHINDUCTOR_CACHE_DIR" in os.environ)'
-        "; torch.optim.SGD(layer.parameters()).step()"
-        '; says("then", "torch._dynamo" in sys.modules, "TORCHINDUCTOR_CACHE_DIR" in os.environ)'
-    )
-    job, told, lines = train(world, first=first, last=last)
-    expect_complete(job)
-    other_job, _, other_lines = train(world, first=first, last=last, env=None)
-    expect_complete(other_job)
+def test_ranks_that_went_on_share_what_their_optimizer_imports(world, went_on, executed):
+    (_, told, lines), (_, _, other_lines) = went_on, executed
     assert told["went_on"] and "shared (True, False) False" in lines, f"torch._dynamo was not shared: {lines}"
     assert "then True True" in lines, f"what came with it is not there: {lines}"
     assert "shared (False, False) False" in other_lines and "then True True" in other_lines, other_lines
-    assert prediction_of(job) == prediction_of(other_job), "the prediction depends on what ranks share"
     leaked = [line for line in lines if "leaked" in line]
     assert not leaked, f"what is shared is there when the interpreter ends: {leaked}"
     # A script that sets what torch._dynamo reads has it to itself.
-    sets = last + '; os.environ["TORCHDYNAMO_VERBOSE"] = "1"'
-    job, told, lines = train(world, first=first, last=sets)
+    job, told, lines = train(world, first=WAS_THERE, last=SHARES + '; os.environ["TORCHDYNAMO_VERBOSE"] = "1"')
     expect_complete(job)
     assert told["went_on"] and "shared (False, False) False" in lines, f"torch._dynamo was shared: {lines}"
 
 
-@pytest.mark.starts(4)
 def test_ranks_are_executed_where_that_makes_a_difference(world):
     sets = 'os.environ["TORCH_SHOW_CPP_STACKTRACES"] = "1"'
-    job, told, lines = train(world, first=sets, env=("RANKS_GO_ON", "explain"))
+    job, told, lines = train(world, first=sets, env=("RANKS_GO_ON", "explain"), ranks=1, starts=2)
     expect_complete(job)
     assert not told["went_on"], "a rank went on that sets a variable of torch before it imports torch"
     assert any("sets variables before it imports torch" in line for line in lines), f"nobody says why: {lines}"
     # By a module of its own, which is not looked at: noticed as it imports torch, before it has done anything.
-    job, told, _ = train(
-        world, first='getattr(os, "put" + "env")("TORCH_SHOW_CPP_STACKTRACES", "1") if went_on else None'
-    )
+    unseen = 'getattr(os, "put" + "env")("TORCH_SHOW_CPP_STACKTRACES", "1") if went_on else None'
+    job, told, _ = train(world, first=unseen, ranks=1, starts=2)
     expect_complete(job)
     assert not told["went_on"], "a rank went on whose torch has not seen its variables"
 
