@@ -8,10 +8,7 @@ from jobs import expect_complete
 # Calls that have another form in each of the two: properties, what a pointer is, capture, graphs, the compilers'
 # libraries, launches.
 PROGRAM = """
-    import json, os, torch, torch.distributed as dist, torch.nn.functional as F
-    rank = int(os.environ["RANK"])
-    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    dist.init_process_group("nccl")
+    import json, torch.nn.functional as F
     torch.manual_seed(5)
     weight = torch.nn.Parameter(torch.randn(64, 64, device="cuda") / 8)
     optimizer = torch.optim.AdamW([weight], lr=0.01)
@@ -41,7 +38,6 @@ PROGRAM = """
     }
     if rank == 0:
         json.dump({"answers": answers, "cuda": torch.version.cuda}, open("answers.json", "w"))
-    dist.destroy_process_group()
 """
 
 # Its first line lets functions keep the names that the library exports, which the header would change.
@@ -79,7 +75,7 @@ COMPILED = r"""
 
 def test_a_stock_wheel_of_cuda_12_computes_what_that_of_cuda_13_does(world, cuda12):
     def run(torchrun):
-        document = world.job(PROGRAM, ranks=2, measure=100, command=[torchrun, "script.py"])
+        document = world.job(PROGRAM, ranks=2, measure=100, command=[torchrun, "script.py"], nccl=True)
         job = world.server.run(document, seconds=400)
         expect_complete(job)
         prediction = job["status"]["prediction"]
