@@ -3,46 +3,7 @@
 import json
 import pickle
 
-PROFILED = """
-    import json, os, pickle, torch, torch.distributed as dist
-    from torch.nn.parallel import DistributedDataParallel
-    from torch.profiler import ProfilerActivity, profile, record_function, schedule, tensorboard_trace_handler
-    rank = int(os.environ["RANK"])
-    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    dist.init_process_group("nccl")
-    torch.cuda.memory._record_memory_history()
-    layers = torch.nn.Sequential(torch.nn.Linear(1024, 4096), torch.nn.GELU(), torch.nn.Linear(4096, 1024)).cuda()
-    model = DistributedDataParallel(layers, device_ids=[torch.cuda.current_device()])
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-    side = torch.cuda.Stream()
-    host = torch.randn(256, 1024).pin_memory()
-    shown = []
-    show_trace = tensorboard_trace_handler("traces", f"rank{rank}")
-    def on_trace_ready(profiler):
-        shown.append(profiler.key_averages().table(sort_by="self_cuda_time_total", row_limit=8))
-        show_trace(profiler)
-    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], record_shapes=True, profile_memory=True,
-                 schedule=schedule(wait=2, warmup=1, active=3, repeat=1), on_trace_ready=on_trace_ready) as profiler:
-        for step in range(8):
-            with torch.cuda.stream(side):
-                x = host.to("cuda", non_blocking=True)
-                y = torch.zeros(256, 1024, device="cuda")
-                torch.cuda.nvtx.range_push("batch")
-                torch.cuda.nvtx.range_pop()
-            torch.cuda.current_stream().wait_stream(side)
-            with record_function("forward_and_loss"):
-                loss = (model(x) + y).square().mean()
-            loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
-            torch.cuda.synchronize()
-            profiler.step()
-    snapshot = torch.cuda.memory._snapshot()
-    if rank == 0:
-        open("table.txt", "w").write(shown[0])
-        pickle.dump(snapshot, open("snapshot.pickle", "wb"))
-    dist.destroy_process_group()
-"""
+import pytest
 
 GPU = ("kernel", "gpu_memcpy", "gpu_memset")
 
@@ -102,8 +63,8 @@ def expect_host(trace):
     return steps
 
 
-def test_the_programs_own_profiler_shows_the_virtual_timeline(world):
-    job = world.completed(PROFILED, ranks=2, measure=100)
+def test_the_programs_own_profiler_shows_the_virtual_timeline(world, profiled):
+    job = profiled
     folder = world.folder_of(job)
     traces = [json.loads(path.read_text()) for path in sorted((folder / "traces").glob("rank*.pt.trace.json"))]
     assert len(traces) == 2, f"{len(traces)} traces"
@@ -131,6 +92,7 @@ def test_the_programs_own_profiler_shows_the_virtual_timeline(world):
     assert not refused, f"refused: {refused}"
 
 
+# Twice: launches, and a graph.
 PROTON = """
     import torch, triton, triton.language as tl, triton.profiler as proton
     @triton.jit
@@ -141,7 +103,8 @@ PROTON = """
     n = 1 << 24
     x, y = torch.rand(n, device="cuda"), torch.rand(n, device="cuda")
     out, square = torch.empty_like(x), torch.rand(2048, 2048, device="cuda")
-    proton.start("proton", hook="triton")
+    torch.relu(square @ square)
+    proton.start("launches", hook="triton")
     for step in range(4):
         with proton.scope("triton"):
             add[(n // 1024,)](x, y, out, n, 1024)
@@ -149,7 +112,16 @@ PROTON = """
             torch.relu(square @ square)
     torch.cuda.synchronize()
     proton.finalize()
+    proton.start("graph", hook="triton")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        torch.relu(square @ square)
+    for step in range(4):
+        graph.replay()
+    torch.cuda.synchronize()
+    proton.finalize()
 """
+GEMM = "gemm 2048x2048x2048"
 
 
 def leaves(node, path=()):
@@ -161,14 +133,19 @@ def leaves(node, path=()):
         yield from leaves(child, (*path, name))
 
 
-def test_tritons_profiler_shows_the_virtual_timeline(world):
+@pytest.fixture(scope="module")
+def proton(world):
+    """A job, and the kernels of the two trees that Proton wrote, by their scopes."""
     job = world.completed(PROTON, measure=100)
-    tree = json.loads((world.folder_of(job) / "proton.hatchet").read_text())[0]
-    found = {path: metrics for path, metrics in leaves(tree)}
+    files = [world.folder_of(job) / f"{name}.hatchet" for name in ("launches", "graph")]
+    return job, [dict(leaves(json.loads(file.read_text())[0])) for file in files]
+
+
+def test_tritons_profiler_shows_the_virtual_timeline(proton):
+    job, (found, _) = proton
     prediction = job["status"]["prediction"]
     reported = {kernel["name"]: kernel for kernel in prediction["kernels"]}
-    expected = {("ROOT", "triton", "add"): "add", ("ROOT", "matrix", "gemm 2048x2048x2048"): "gemm 2048x2048x2048"}
-    for path, name in expected.items():
+    for path, name in {("ROOT", "triton", "add"): "add", ("ROOT", "matrix", GEMM): GEMM}.items():
         metrics = found.get(path)
         assert metrics is not None, f"{path} is not among {sorted(found)}"
         shortest = reported[name]["shortestPicoseconds"] / 1000
@@ -178,26 +155,10 @@ def test_tritons_profiler_shows_the_virtual_timeline(world):
     assert not prediction.get("refusedCalls"), f"refused: {prediction.get('refusedCalls')}"
 
 
-PROTON_GRAPH = """
-    import torch, triton.profiler as proton
-    x = torch.rand(2048, 2048, device="cuda")
-    torch.relu(x @ x)
-    proton.start("proton", hook="triton")
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        torch.relu(x @ x)
-    for step in range(4):
-        graph.replay()
-    torch.cuda.synchronize()
-    proton.finalize()
-"""
-
-
-def test_tritons_profiler_learns_the_nodes_of_a_graph_from_callbacks(world):
-    job = world.completed(PROTON_GRAPH, measure=100)
-    tree = json.loads((world.folder_of(job) / "proton.hatchet").read_text())[0]
-    counts = {path[-1]: metrics.get("count", 0) for path, metrics in leaves(tree) if "<captured_at>" in path}
-    assert counts.get("gemm 2048x2048x2048") == 4, f"kernels by graph node: {counts}"
+def test_tritons_profiler_learns_the_nodes_of_a_graph_from_callbacks(world, proton):
+    job, (_, found) = proton
+    counts = {path[-1]: metrics.get("count", 0) for path, metrics in found.items() if "<captured_at>" in path}
+    assert counts.get(GEMM) == 4, f"kernels by graph node: {counts}"
     assert len(counts) == 2 and set(counts.values()) == {4}, f"kernels by graph node: {counts}"
     assert "Cannot find graph" not in world.logs(job), "Proton does not know the graph"
 
@@ -258,9 +219,8 @@ def test_cuptis_records_of_memory_objects_and_markers_are_those_of_the_program(w
     streams = of("stream")
     # The default stream and those of PyTorch's pool, of which the program asked for one.
     assert streams[0]["id"] == 7 and streams[0]["flag"] == 3, f"{streams[:2]}"
-    assert len(streams) > 1 and all(stream["flag"] == 2 and stream["correlation"] for stream in streams[1:]), (
-        f"{streams}"
-    )
+    assert len(streams) > 1, streams
+    assert all(stream["flag"] == 2 and stream["correlation"] for stream in streams[1:]), streams
 
     marks = of("marker")
     steps = [mark for mark in marks if (mark["name"] or "").startswith("step")]

@@ -9,36 +9,6 @@ from server import ROOT
 from trace_tables import fetch
 
 STEPS = 3
-PROFILED = """
-    import os, torch, torch.distributed as dist
-    from torch._C._profiler import _ExperimentalConfig
-    from torch.nn.parallel import DistributedDataParallel
-    from torch.profiler import ProfilerActivity, profile, schedule, tensorboard_trace_handler
-    rank = int(os.environ["RANK"])
-    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    dist.init_process_group("nccl")
-    layers = torch.nn.Sequential(*[torch.nn.Linear(2048, 2048) for layer in range(4)]).cuda()
-    model = DistributedDataParallel(layers, device_ids=[torch.cuda.current_device()], bucket_cap_mb=20)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-    host = torch.randn(1024, 2048).pin_memory()
-    statistics = torch.zeros(1 << 20, device="cuda")
-    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], record_shapes=True, profile_memory=True,
-                 with_modules=True, experimental_config=_ExperimentalConfig(enable_cuda_sync_events=True),
-                 schedule=schedule(wait=2, warmup=1, active=3, repeat=1),
-                 on_trace_ready=tensorboard_trace_handler("traces", f"rank{rank}")) as profiler:
-        for step in range(8):
-            batch = host.to("cuda", non_blocking=True)
-            gathering = dist.all_reduce(statistics, async_op=True)
-            loss = model(batch).square().mean()
-            gathering.wait()
-            loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
-            torch.cuda.synchronize()
-            profiler.step()
-    dist.destroy_process_group()
-"""
-
 # Nanoseconds of the work of rank 0 in the one iteration that is shown.
 TOTALS = """
     SELECT slice.name, slice.category, count(*) AS calls, sum(dur) AS nanoseconds
@@ -123,16 +93,15 @@ def expect_distributed(shown, reduced_bytes):
         assert all(part >= 0 for parts in step.values() for part in parts), f"negative times: {step}"
 
 
-def test_holistic_trace_analysis_and_tensorboard_read_what_the_program_profiled(world):
-    job = world.completed(PROFILED, ranks=2, measure=100, outputs="{timeline: {}}")
-    traces = world.folder_of(job) / "traces"
+def test_holistic_trace_analysis_and_tensorboard_read_what_the_program_profiled(world, profiled):
+    traces = world.folder_of(profiled) / "traces"
     python = subprocess.run([ROOT / "e2e/trace_tools"], capture_output=True, text=True, check=True).stdout.strip()
     reader = [f"{python}/bin/python", "-B", ROOT / "e2e/harness/read_traces.py", traces]
     done = subprocess.run(reader, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     read = json.loads(done.stdout)
     expect_times(read["hta"])
-    fetched, timeline = fetch(world, job)
+    fetched, timeline = fetch(world, profiled)
     assert fetched.returncode == 0, fetched.stderr
     expect_same_totals(read["hta"], trace_tables.ask(timeline, TOTALS))
     expect_plugin(read["plugin"], read["hta"])
