@@ -45,7 +45,7 @@ def test_an_iteration_unlike_the_others_is_told(world):
         and "more: host 2.0" in report
     ), report
     print(*(line for line in report.splitlines() if "iteration" in line), sep="\n")
-    even = world.run(CHECKPOINT.replace("step == 4", "False"), measure=6)
+    even = world.completed("for step in range(8): rank.step(0)", measure=6, light=True)
     assert "unevenIterations" not in even["status"]["prediction"], "even iterations are called uneven"
 
 
@@ -105,10 +105,19 @@ def test_a_program_that_repeats_nothing_is_predicted_as_a_whole(world):
     report = report_of(world, job)
     assert "whole program" in report and "launches" in report and "compute" in report, report
     print(*report.splitlines()[:4], sep="\n")
-    # Who names a boundary that never comes has made a mistake; what is known is kept.
-    named = world.run(INFERENCE.replace("        BODY\n", ONCE[1:]), boundary="{nvtx: step}")
+
+
+def test_a_program_whose_boundary_never_comes_fails_and_keeps_what_is_known(world):
+    script = """
+        from ctypes import c_size_t
+        for size in (1000, 3000, 2000):
+            rank.runtime.cudaMemsetAsync(rank.target, 0, c_size_t(size), rank.stream)
+        rank.runtime.cudaStreamSynchronize(rank.stream)
+    """
+    whole = world.completed(script, light=True)
+    named = world.run(script, boundary="{nvtx: step}", light=True)
     expect_failed(named, "NoIterations", "iterations.boundary")
-    assert named["status"]["prediction"]["program"] == prediction["program"], "another program"
+    assert named["status"]["prediction"]["program"] == whole["status"]["prediction"]["program"], "another program"
 
 
 STOPPED = """
