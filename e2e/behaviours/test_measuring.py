@@ -47,24 +47,28 @@ def worker_of(world):
     return f"{run} {world.build}/bin/eidolon-timing-worker"
 
 
-def predicted(world, arguments):
+def predicted(world, recording, *arguments):
+    """The prediction of a server of its own, and the server's log; `recording`: the file for the job's."""
     with world.own_server(*arguments) as server:
-        job = server.run(world.job(STEPS, boundary="{nvtx: step}"), seconds=300)
+        job = server.run(world.job(STEPS, boundary="{nvtx: step}", outputs="{recording: true}"), seconds=300)
         expect_complete(job)
+        world.command("--data-dir", server.data, "recording", job["metadata"]["name"], "-o", recording, check=True)
         return job["status"]["prediction"], (server.data / "up.log").read_text()
 
 
 def test_a_job_measured_on_a_gpu_is_predicted_the_same_from_its_profile(world):
     profile = world.folder / "measured.sqlite"
-    measured, log = predicted(world, ["--profile", profile, "--own-gpu", "0", "--own-gpu-worker", worker_of(world)])
+    recording = world.folder / "measured.eidrec"
+    own_gpu = ["--own-gpu", "0", "--own-gpu-worker", worker_of(world)]
+    measured, log = predicted(world, recording, "--profile", profile, *own_gpu)
     assert "gpu_owned" in log, log
     assert measured["coverage"]["measured"] > 0.99, f"{measured['coverage']}\n{log}"
-    again, log = predicted(world, ["--profile", profile])
+    again, log = predicted(world, recording, "--profile", profile)
     assert "gpu_owned" not in log, log
     for key in ("iterationSeconds", "breakdown", "coverage"):
         assert again[key] == measured[key], f"{key}: {json.dumps(measured[key])} or {json.dumps(again[key])}"
     # The GPU is emulated: work lasts what the models say, but for the events' resolution.
-    modelled, _ = predicted(world, [])
+    modelled = json.loads(world.eidolon("replay", recording, "-o", "json").stdout)["status"]["prediction"]
     assert modelled["coverage"]["measured"] == 0, f"{modelled['coverage']}"
     one, other = (p["iterationSeconds"]["mean"] for p in (measured, modelled))
     assert abs(one / other - 1) < 0.001, f"measured {one}, modelled {other}"
