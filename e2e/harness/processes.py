@@ -18,7 +18,7 @@ def name_of(pid):
 
 
 def state_of(pid):
-    """The letter of ps; that of a zombie also when nothing is left of the process."""
+    """As ps shows it; that of a zombie also when nothing is left of the process."""
     fields = content_of(pid, "stat").rpartition(b")")[2].split()
     return fields[0].decode() if fields else "Z"
 
