@@ -67,7 +67,7 @@ RANKS_MIN = {"megatron_pp": 8, "pipeline": 8}
 # Programs that need packages.txt.
 WITH_PACKAGES = {"trainer"}
 # Programs whose ranks are executed. The others' go on from torchrun's process, which spares each the import of torch.
-EXECUTED = {"ddp", "megatron", "gloo_detail"}
+EXECUTED = {"ddp", "gloo_detail"}
 # Programs with torch.compile.
 COMPILED = ("titan_fsdp", "titan_tp", "titan_pp", "titan_cp")
 LIMIT = 0.001
