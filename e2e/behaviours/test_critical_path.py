@@ -2,20 +2,14 @@
 
 import json
 import re
-import subprocess
-import textwrap
 
 import pytest
-from jobs import expect_complete
+from jobs import expect_complete, light_script
 from recordings import PIPELINE, record, replay
 from server import environment_of
 
 # Rank 1 multiplies more, so that every all-reduce waits for it.
 UNEVEN = """
-    import os, torch, torch.distributed as dist
-    rank = int(os.environ["RANK"])
-    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    dist.init_process_group("nccl")
     weight = torch.zeros(4096, 4096, device="cuda", requires_grad=True)
     optimizer = torch.optim.SGD([weight], lr=0.1, momentum=0.9)
     batch = torch.ones(2048, 4096).pin_memory()
@@ -28,7 +22,22 @@ UNEVEN = """
         optimizer.step()
         optimizer.zero_grad()
         loss.item()
-    dist.destroy_process_group()
+"""
+
+# Nearly all of a step is a large all-reduce.
+COMMUNICATING = """
+    rank = light.Rank(64 << 20)
+    for step in range(8): rank.step(0)
+"""
+
+# Rank 1 writes more.
+UNEVEN_WRITES = """
+    from ctypes import c_size_t
+    rank = light.Rank(64 << 20)
+    for step in range(8):
+        for _ in range(40 if rank.rank == 1 else 1):
+            rank.runtime.cudaMemsetAsync(rank.source, step, c_size_t(rank.size), rank.stream)
+        rank.step(0)
 """
 
 # One NIC at each leaf, and an eighth of its bandwidth above.
@@ -59,7 +68,7 @@ KEPT = "{timeline: {iterations: 1}, recording: true}"
 @pytest.fixture(scope="module")
 def uneven(world):
     """A job of UNEVEN, its document and its recording."""
-    return record(world, UNEVEN, ranks=2, measure=2, outputs=KEPT)
+    return record(world, UNEVEN, ranks=2, measure=2, outputs=KEPT, nccl=True)
 
 
 def test_the_critical_path_is_the_iteration_to_the_picosecond_and_lies_on_the_slow_rank(uneven):
@@ -84,7 +93,9 @@ def test_communication_of_the_critical_path_is_on_the_narrowest_links(world):
     for gbps, fabric, narrowest in ((25, {"preset": "leaf-spine"}, "nic"), (400, SPINE, "leaf")):
         server = {"preset": "dgx-h100", "gpusPerServer": 1, "nics": {"count": 1, "gbps": gbps}}
         clusters[narrowest] = {"servers": 2, "server": server, "fabric": fabric}
-    run, document, file = record(world, UNEVEN, servers=2, measure=2, cluster=clusters["nic"], outputs=KEPT)
+    run, document, file = record(
+        world, COMMUNICATING, servers=2, measure=2, cluster=clusters["nic"], outputs=KEPT, light=True
+    )
     other = lambda text: re.sub("cluster: .*", f"cluster: {json.dumps(clusters['leaf'])}", text)
     for narrowest, job in (("nic", run), ("leaf", replay(world, document, file, other))):
         expect_complete(job)
@@ -98,7 +109,7 @@ def test_communication_of_the_critical_path_is_on_the_narrowest_links(world):
 
 
 def test_the_critical_path_of_a_pipeline_goes_through_its_stages(world):
-    job = world.completed(PIPELINE, ranks=2, measure=2, outputs="{timeline: {iterations: 1}}")
+    job = world.completed(PIPELINE, ranks=2, measure=2, outputs="{timeline: {iterations: 1}}", nccl=True)
     path, kinds = path_of(job)
 
     iterations = job["status"]["prediction"]["iterationPicoseconds"]
@@ -125,28 +136,22 @@ def test_a_critical_path_names_the_ranks_and_operations_that_it_does_not_see(wor
     assert path["operationsLeftOut"] > 0 and kinds.get("unknown", 0) > 0, f"twelve operations tell it all: {path}"
 
 
-@pytest.mark.starts(1)
 def test_run_and_replay_report_the_same_critical_path(world):
-    folder = world.folder / "critical_path"
-    folder.mkdir()
-    (folder / "train.py").write_text(textwrap.dedent(UNEVEN))
-    environment = environment_of(world.python, RANKS_GO_ON="1")
-    eidolon = (world.build / "bin/eidolon").resolve()
+    folder = world.fresh_folder()
+    (folder / "train.py").write_text(light_script(folder, UNEVEN_WRITES))
 
     def command(*words):
-        done = subprocess.run(
-            [eidolon, *words], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
-        )
+        done = world.command(*words, cwd=folder, env=environment_of(world.python))
         assert done.returncode == 0, f"{words}: {done.returncode} {done.stderr[-1000:]}"
         return done.stdout
 
     ran = command(
         "run", "--critical-path", "--record", "step.eidrec", "--host-model", "fixed", "--gpus-per-server", "2",
-        "--warmup", "2", "--measure", "2", "-o", "json", "--", "torchrun", "--nproc-per-node", "2", "train.py",
+        "--warmup", "2", "--measure", "2", "-o", "json", "--", "python", "train.py",
     )  # fmt: skip
     replayed = command("replay", "step.eidrec", "--critical-path", "-o", "json")
     one, other = (json.loads(text)["status"]["prediction"]["criticalPath"] for text in (ran, replayed))
     assert one == other, f"run {one}, replay {other}"
     report = command("replay", "step.eidrec", "--critical-path")
-    assert "  critical path    kernels" in report and "changes of rank among 2" in report, report
+    assert "  critical path    copies" in report and "changes of rank among 2" in report, report
     assert "critical path" not in command("replay", "step.eidrec"), "a replay without the flag reports it"
