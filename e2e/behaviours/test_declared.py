@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 NO_VALUES = "values: {compute: false}\n"
 
 # Values that are too large to be computed are read in three ways; each read has a writer and a line.
@@ -9,6 +11,7 @@ NAMED_READS = """
     import torch
     x = torch.zeros(4096, 4096, device="cuda")
     weight = torch.zeros(4096, 4096, device="cuda")
+    unknown = torch.empty(1 << 20, dtype=torch.uint8, device="cuda")
     for step in range(6):
         torch.cuda.nvtx.range_push("step")
         norm = x.norm()
@@ -48,10 +51,7 @@ def test_unknown_reads_are_named_with_their_writer_and_python_line(world):
 # A step as people write it: what is printed at its end was computed before the optimizer ran, which may have written
 # anywhere in the memory of small tensors.
 PLAUSIBLE_LOSS = """
-    import math, os, torch, torch.distributed as dist
-    import torch.nn.functional as F
-    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    dist.init_process_group("nccl")
+    import math, torch.nn.functional as F
     classes, micro_batches = 32000, 4
     model = torch.nn.Sequential(torch.nn.Embedding(classes, 512), torch.nn.Linear(512, classes)).cuda().bfloat16()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
@@ -76,7 +76,7 @@ PLAUSIBLE_LOSS = """
 
 
 def test_a_loss_that_nobody_computed_is_that_of_equal_probabilities(world):
-    final = world.completed(PLAUSIBLE_LOSS, boundary="{nvtx: step}", ranks=2)
+    final = world.completed(PLAUSIBLE_LOSS, boundary="{nvtx: step}", ranks=2, nccl=True)
     prediction = final["status"]["prediction"]
     sources = prediction["unknownReadSources"]
     losses = [s for s in sources if "nll_loss_forward" in s["writer"]]
@@ -87,50 +87,48 @@ def test_a_loss_that_nobody_computed_is_that_of_equal_probabilities(world):
 
 # What the host wrote is not read again once a kernel of unknown effect may have changed it.
 CHANGED_READS = """
-    import torch
-    never = torch.empty(1 << 20, dtype=torch.uint8, device="cuda")
-    for step in range(6):
-        torch.cuda.nvtx.range_push("step")
-        x = torch.full((1000,), 7, dtype=torch.uint8).cuda()
-        assert x[3].item() == 7
-        x.add_(never[:1000])
-        assert x.tolist() == [GIVEN] * 1000, x
+        host = torch.full((1000,), 7, dtype=torch.uint8).cuda()
+        assert host[3].item() == 7
+        host.add_(unknown[:1000])
+        assert host.tolist() == [POLICY] * 1000  # changed
         torch.cuda.nvtx.range_pop()
 """
 
 
-def test_bytes_that_a_kernel_may_have_changed_read_as_the_policy_says(world):
-    for compute, policy in ((False, "zero"), (True, "one")):
-        extra = f"values: {json.dumps({'compute': compute, 'unknownReads': policy})}\n"
-        script = CHANGED_READS.replace("GIVEN", {"zero": "0", "one": "1"}[policy])
-        final = world.completed(script, boundary="{nvtx: step}", extra=extra)
-        sources = final["status"]["prediction"]["unknownReadSources"]
-        assert sources and all(s["given"] == policy for s in sources), sources
-
-
-def test_declared_values_are_what_the_host_reads(world):
+@pytest.fixture(scope="module", params=[(False, "zero"), (True, "one")], ids=["not_computed", "computed"])
+def declared(request, world):
+    """The policy of a job that declares values of some reads and reads others, and the prediction."""
+    compute, policy = request.param
     script = NAMED_READS.replace("GIVEN", "2.5").replace("NORM", "2.5")
-    declared = [
+    script = script.replace("        torch.cuda.nvtx.range_pop()\n", CHANGED_READS[1:])
+    script = script.replace("POLICY", {"zero": "0", "one": "1"}[policy])
+    values = [
         {"line": line_of(script, "the norm"), "value": 2.5},
         {"kernel": "cublas.gem?", "value": 2.5},
         {"kernel": "a kernel that nobody launches", "value": 1},
     ]
-    for compute in (False, True):
-        extra = f"values: {json.dumps({'compute': compute, 'declared': declared})}\n"
-        final = world.completed(script, boundary="{nvtx: step}", extra=extra)
-        prediction = final["status"]["prediction"]
-        given = {s["declaration"]: s["given"] for s in prediction["unknownReadSources"] if "declaration" in s}
-        assert given == {1: "float32 2.5", 2: "float32 2.5"}, prediction["unknownReadSources"]
-        unused = prediction["unusedDeclarations"]
-        assert len(unused) == 1 and unused[0].startswith("values.declared[2]"), unused
+    extra = f"values: {json.dumps({'compute': compute, 'unknownReads': policy, 'declared': values})}\n"
+    job = world.completed(script, boundary="{nvtx: step}", extra=extra)
+    return policy, line_of(script, "changed"), job["status"]["prediction"]
+
+
+def test_bytes_that_a_kernel_may_have_changed_read_as_the_policy_says(declared):
+    policy, line, prediction = declared
+    sources = [s for s in prediction["unknownReadSources"] if s.get("line", "").endswith("/" + line)]
+    assert sources and all(s["given"] == policy for s in sources), prediction["unknownReadSources"]
+
+
+def test_declared_values_are_what_the_host_reads(declared):
+    _, _, prediction = declared
+    given = {s["declaration"]: s["given"] for s in prediction["unknownReadSources"] if "declaration" in s}
+    assert given == {1: "float32 2.5", 2: "float32 2.5"}, prediction["unknownReadSources"]
+    unused = prediction["unusedDeclarations"]
+    assert len(unused) == 1 and unused[0].startswith("values.declared[2]"), unused
 
 
 # Experts on two ranks, tokens and router too large to be computed: the split sizes come from the declaration.
 ROUTED = """
-    import os, torch, torch.distributed as dist
-    rank = int(os.environ["RANK"])
-    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    dist.init_process_group("nccl")
+    import json
     tokens, hidden, experts, top_k = 2048, 2048, 8, 2
     router = torch.empty(hidden, experts, device="cuda")
     weights = torch.empty(experts // 2, hidden, hidden, device="cuda")
@@ -168,16 +166,14 @@ ROUTED = """
         back = torch.empty(tokens * top_k, hidden, device="cuda")
         dist.all_to_all_single(back, done, splits[0], splits[1])
         torch.cuda.nvtx.range_pop()
-    dist.destroy_process_group()
-""".replace("import os,", "import json, os,")
+"""
 
 
 def routed(world, values):
     """The counts of both ranks at the last step, in order, and the prediction."""
     script = ROUTED.replace("COMPUTE", str(values.get("compute", True)))
-    job = world.completed(
-        script, ranks=2, measure=3, warmup=1, boundary="{nvtx: step}", extra=f"values: {json.dumps(values)}\n"
-    )
+    extra = f"values: {json.dumps(values)}\n"
+    job = world.completed(script, ranks=2, measure=3, warmup=1, boundary="{nvtx: step}", extra=extra, nccl=True)
     prediction = job["status"]["prediction"]
     assert "unusedDeclarations" not in prediction, prediction
     lines = [line.split("counts ", 1)[1] for line in world.logs(job).split("\n") if "counts [" in line]
@@ -217,10 +213,6 @@ def test_declared_token_counts_need_no_computed_values(world):
 
 
 def test_a_routing_whose_table_is_missing_fails_with_its_name(world):
-    job = world.run(
-        "print('never')",
-        extra="""\
-        values: {expertRouting: {experts: 8, tokens: 16, topK: 2, file: absent.csv}}
-        """,
-    )
+    extra = "values: {expertRouting: {experts: 8, tokens: 16, topK: 2, file: absent.csv}}\n"
+    job = world.run("print('never')", extra=extra)
     assert "absent.csv" in json.dumps(job["status"]["conditions"]), job["status"]
