@@ -4,13 +4,12 @@ import textwrap
 
 import pytest
 import trace_tables
+from jobs import BEFORE_RANKS
+from recordings import mlp
 from trace_tables import fetch
 
 # Forward, backward and update on two ranks, with an NVTX range and a copy from the host.
 STEP = """
-    import os, torch, torch.distributed as dist
-    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    dist.init_process_group("nccl")
     weight = torch.zeros(1024, 1024, device="cuda", requires_grad=True)
     optimizer = torch.optim.SGD([weight], lr=0.1, momentum=0.9)
     batch = torch.ones(256, 1024).pin_memory()
@@ -23,7 +22,6 @@ STEP = """
         optimizer.step()
         optimizer.zero_grad()
         loss.item()
-    dist.destroy_process_group()
 """
 
 # Of one rank: slices of its streams, which are tracks below the rank's.
@@ -40,7 +38,7 @@ OUTPUTS = "{eventLog: true, timeline: {iterations: 1}}"
 @pytest.fixture(scope="module")
 def shown(world):
     """A job, and its trace as the command fetches it."""
-    job = world.completed(STEP, ranks=2, measure=1, outputs=OUTPUTS)
+    job = world.completed(STEP, ranks=2, measure=1, outputs=OUTPUTS, nccl=True)
     done, trace = fetch(world, job)
     assert done.returncode == 0 and "ui.perfetto.dev" in done.stderr, f"eidolon timeline: {done.stderr}"
     return job, trace
@@ -121,7 +119,9 @@ def test_calls_of_the_host_show_the_line_of_the_program_that_made_them(shown):
         "AND key = 'debug.python') AS line FROM slice WHERE category IN ('call', 'wait') "
         "AND name != 'waits for other ranks' ORDER BY ts",
     )
-    numbers = {text.strip(): number for number, text in enumerate(textwrap.dedent(STEP).splitlines(), 1)}
+    numbers = {
+        text.strip(): number for number, text in enumerate((BEFORE_RANKS + textwrap.dedent(STEP)).splitlines(), 1)
+    }
 
     def lines(name):
         return {call["line"].rpartition("/")[2] for call in calls if call["name"] == name and call["line"]}
@@ -154,21 +154,17 @@ CROSSED = """
 
 def test_counters_of_links_hold_the_bytes_that_collectives_moved(world):
     script = """
-        import os, torch, torch.distributed as dist
-        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-        dist.init_process_group("nccl")
-        weight = torch.zeros(1024, 1024, device="cuda", requires_grad=True)
-        optimizer = torch.optim.SGD([weight], lr=0.1)
-        values = torch.zeros(1 << 24, device="cuda")
+        from ctypes import byref, c_size_t, c_void_p
+        values, count = c_void_p(), 1 << 24
+        light.good(rank.runtime.cudaMalloc(byref(values), c_size_t(4 * count)), "cudaMalloc")
         for step in range(6):
-            weight.square().mean().backward()
-            dist.broadcast(values, 0)
-            optimizer.step()
-            optimizer.zero_grad()
-        dist.destroy_process_group()
+            light.good(rank.nccl.ncclBroadcast(values, values, c_size_t(count), light.FLOAT, 0, rank.communicator,
+                                               rank.stream), "ncclBroadcast")
+            light.good(rank.runtime.cudaStreamSynchronize(rank.stream), "cudaStreamSynchronize")
     """
     shown, plain = (
-        world.completed(script, ranks=2, servers=2, measure=1, outputs=some) for some in (OUTPUTS, "{eventLog: true}")
+        world.completed(script, ranks=2, servers=2, measure=1, outputs=some, light=True)
+        for some in (OUTPUTS, "{eventLog: true}")
     )
     assert world.event_logs(shown) == world.event_logs(plain), "looking at links changes the prediction"
     done, trace = fetch(world, shown)
@@ -187,20 +183,6 @@ def test_counters_of_links_hold_the_bytes_that_collectives_moved(world):
     print(f"{len(crossed)} links, {[(row['link'], round(row['bytes'])) for row in crossed if row['bytes'] > 0]}")
 
 
-# What is kept for its backward pass is known by hand: test_memory.py.
-LAYERS = """
-    import torch
-    torch.cuda.set_device(0)
-    model = torch.nn.Sequential(
-        torch.nn.Linear(1024, 4096), torch.nn.GELU(), torch.nn.Linear(4096, 1024)).cuda()
-    optimizer = torch.optim.AdamW(model.parameters(), OPTIONS)
-    x = torch.randn(4096, 1024, device="cuda")
-    for step in range(8):
-        optimizer.zero_grad()
-        loss = model(x).square().mean()
-        loss.backward()
-        optimizer.step()
-"""
 MEMORY = """
     SELECT track.name AS name, min(value) AS least, max(value) AS most, count(DISTINCT value) AS changes
     FROM counter JOIN track ON track.id = track_id WHERE track.name LIKE 'GPU 0 memory: %' GROUP BY 1
@@ -224,8 +206,9 @@ def expect_parts_to_be_the_allocations(trace):
 
 def test_counters_of_memory_reach_what_the_report_says_lies_in_it(world):
     for options in ("fused=True", "foreach=True"):
-        script = LAYERS.replace("OPTIONS", options)
-        jobs = [world.completed(script, measure=2, outputs=some) for some in (OUTPUTS, "{eventLog: true}")]
+        jobs = [
+            world.completed(mlp(options=options), measure=2, outputs=some) for some in (OUTPUTS, "{eventLog: true}")
+        ]
         assert world.event_logs(jobs[0]) == world.event_logs(jobs[1]), "looking at memory changes the prediction"
         done, trace = fetch(world, jobs[0])
         assert done.returncode == 0, f"eidolon timeline: {done.stderr}"
@@ -247,9 +230,16 @@ def test_counters_of_memory_reach_what_the_report_says_lies_in_it(world):
 
 
 def test_a_timeline_shows_the_ranks_that_were_asked_for_and_counts_what_did_not_fit(world):
+    script = """
+        from ctypes import c_size_t
+        for step in range(8):
+            for part in range(20):
+                rank.runtime.cudaMemsetAsync(rank.source, part, c_size_t(rank.size), rank.stream)
+            rank.step(0)
+    """
     outputs = "{eventLog: true, timeline: {iterations: 1, ranks: [1], operations: 12}}"
-    job = world.completed(STEP, ranks=2, measure=1, outputs=outputs)
-    without = world.completed(STEP, ranks=2, measure=1)
+    job = world.completed(script, ranks=2, measure=1, outputs=outputs, light=True)
+    without = world.completed(script, ranks=2, measure=1, light=True)
     done, trace = fetch(world, job)
     assert done.returncode == 0, f"eidolon timeline: {done.stderr}"
     ask = lambda sql: trace_tables.ask(trace, sql)
