@@ -102,10 +102,6 @@ LIVE = """
 """
 # The same as a job, whose last lines need what ghosts do not have: they connect all members of a Gloo group.
 STUCK = """
-    import os, torch, torch.distributed as dist
-    rank = int(os.environ["RANK"])
-    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    dist.init_process_group("nccl")
     members = [[0, 1], [2, 3]][rank // 2]
     dist.new_group(members, use_local_synchronization=True)
     dist.all_reduce(torch.ones(1024, device="cuda"))
@@ -252,27 +248,24 @@ def test_live_ranks_meet_where_ghosts_would_have_come_and_who_waits_is_named(wor
 
 def test_a_folded_job_that_connects_all_of_gloo_when_a_group_is_made_says_so(world):
     extra = """
-        env: [{name: TORCH_DIST_INIT_BARRIER, value: '1'}]
+        env: [{name: TORCH_DIST_INIT_BARRIER, value: '1'}, {name: RANKS_GO_ON, value: '1'}]
         folding: {mode: required}
         limits: {stillSeconds: 10}
     """
-    job = world.run(STUCK, ranks=4, extra=extra)
+    job = world.run(STUCK, ranks=4, extra=extra, nccl=True)
     expect_failed(job, "RankLost", "the program sets TORCH_GLOO_LAZY_INIT", "mirrored ranks have no Gloo")
     log = world.logs(job)
     assert "rank 0 met" in log and "rank 3 met" in log, f"the barriers of groups do not complete: {log[-2000:]}"
 
 
 def test_torchrun_with_a_rendezvous_of_its_own_on_each_server_is_refused(world):
-    job = world.run("import torch", servers=2, command=["torchrun", "--standalone", "script.py"])
+    job = world.run("", servers=2, command=["torchrun", "--standalone", "script.py"], starts=0)
     expect_failed(job, "CommandFailed", "torchrun's --standalone makes each of the job's 2 servers", "Leave out")
 
 
 def test_a_rendezvous_that_nobody_joins_ends_the_job(world):
     # The flag is not seen from outside; torchrun asks once a second whether the other server has come.
-    job = world.run(
-        'import os; os.execvp("torchrun", ["torchrun", "--standalone", "script.py"])',
-        servers=2,
-        command=["python", "script.py"],
-        extra="limits: {stillSeconds: 10}\n",
-    )
+    script = 'import os; os.execvp("torchrun", ["torchrun", "--standalone", "script.py"])'
+    extra = "limits: {stillSeconds: 10}\n"
+    job = world.run(script, servers=2, command=["python", "script.py"], extra=extra, starts=2)
     expect_failed(job, "Stuck", "limits.stillSeconds")
