@@ -122,8 +122,7 @@ def test_a_hundred_seconds_of_any_wait_pass_at_once(world):
 
 def test_a_wait_does_not_end_by_its_timeout_while_a_peer_sleeps_less(world):
     # Rank 1 sleeps for a minute before it writes: that is before rank 0's hundred seconds have passed.
-    job = world.completed(
-        """
+    script = """
         import select, socket
         rank.step(0)
         path = "\\0eidolon-" + os.environ["MASTER_PORT"]
@@ -137,18 +136,15 @@ def test_a_wait_does_not_end_by_its_timeout_while_a_peer_sleeps_less(world):
             time.sleep(60)
             s.sendto(b"x", path)
         rank.step(0)
-    """,
-        ranks=2,
-        light=True,
-    )
+    """
+    job = world.completed(script, ranks=2, light=True)
     log = world.logs(job)
     assert "heard True 60" in log, log[-2000:]
 
 
 def test_a_timer_counts_no_real_time(world):
     # A second of real work, half a second of an alarm: in the fixed model the work takes no virtual time.
-    world.completed(
-        """
+    script = """
         import signal
         def late(number, frame): raise SystemExit("an alarm in virtual time that has not passed")
         signal.signal(signal.SIGALRM, late)
@@ -159,10 +155,8 @@ def test_a_timer_counts_no_real_time(world):
             while os.times().user < end: sum(range(10_000))
             signal.setitimer(signal.ITIMER_REAL, 0)
             print("step", flush=True)
-    """,
-        boundary="{log: step}",
-        light=True,
-    )
+    """
+    world.completed(script, boundary="{log: step}", light=True)
 
 
 def test_a_sleep_beyond_the_end_of_time_never_ends_early(world):

@@ -85,7 +85,6 @@ OBJECTS = """
     import torch, torch.distributed as dist
     rank = dist.get_rank()
     for step in range(3):
-        torch.cuda.nvtx.range_push("step")
         parts = [None] * 2
         dist.all_gather_object(parts, {"rank": rank, "words": ["a"] * rank})
         assert parts == [{"rank": 0, "words": []}, {"rank": 1, "words": ["a"]}], parts
@@ -115,7 +114,6 @@ OBJECTS = """
         dist.all_gather(counts, sent)
         assert received.tolist() == [int(c[rank]) for c in counts], (received, counts)
         assert total.tolist() == sum(counts).tolist()
-        torch.cuda.nvtx.range_pop()
 """
 
 # Every collective of objects, of one and of many: many are joined on the GPU before they travel, 128 in a launch.
@@ -125,7 +123,6 @@ EVERY_OBJECT_COLLECTIVE = """
     def things(count):
         return [{"number": i, "word": "x" * i} for i in range(count)]
     for step in range(3):
-        torch.cuda.nvtx.range_push("step")
         for count in (1, 2, 5, 40, 130):
             received = things(count) if rank == 0 else [None] * count
             dist.broadcast_object_list(received, src=0)
@@ -145,7 +142,6 @@ EVERY_OBJECT_COLLECTIVE = """
         mine = [None]
         dist.scatter_object_list(mine, [things(2), "a word"] if rank == 0 else None, src=0)
         assert mine == [[things(2), "a word"][rank]], mine
-        torch.cuda.nvtx.range_pop()
 """
 
 # Philox4x32-10 as Salmon et al. describe it, against what torch.manual_seed gives: element i of a small tensor
@@ -166,7 +162,6 @@ RANDOM = """
         return counter
     count = 4000
     for seed in (0, 1234, 2**40 + 7):
-        torch.cuda.nvtx.range_push("step")
         first, second = philox(seed, count)[:2]
         def drawn(function, **options):
             torch.manual_seed(seed)
@@ -180,7 +175,6 @@ RANDOM = """
         radius = numpy.sqrt(-2 * numpy.log(first * 2.0**-32 + 2.0**-33))
         normal = radius * numpy.sin((second * 2.0**-32 + 2.0**-33) * 2 * numpy.pi)
         assert abs(drawn(torch.randn, size=(count,)) - normal).max() < 1e-5, seed
-        torch.cuda.nvtx.range_pop()
 """
 
 # A random model of two layers writes the tokens that it writes on the CPU: greedily, and by beams.
@@ -197,10 +191,8 @@ GENERATE = """
     for device in ("cpu", "cuda"):
         model.to(device)
         for options in ({}, {"num_beams": 3}):
-            torch.cuda.nvtx.range_push("step")
             tokens = model.generate(prompt.to(device), attention_mask=mask.to(device), max_new_tokens=8,
                                     do_sample=False, **options)
-            torch.cuda.nvtx.range_pop()
             written.append(tokens.tolist())
     assert written[:2] == written[2:], written
     assert len(set(written[0][0])) > 4, written
@@ -220,7 +212,6 @@ PICTURES = """
         scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 8, 0.5)
         curve = []
         for step in range(16):
-            torch.cuda.nvtx.range_push("step")
             rows = slice(step % 8 * 32, step % 8 * 32 + 32)
             hidden = model[1](model[0](pictures[rows].to(device))) * masks[step].to(device)
             loss = torch.nn.functional.cross_entropy(model[2](hidden), labels[rows].to(device))
@@ -229,7 +220,6 @@ PICTURES = """
             optimizer.step()
             scheduler.step()
             curve.append(loss.item())
-            torch.cuda.nvtx.range_pop()
         with torch.no_grad():
             curve.append(float((model(pictures.to(device)).argmax(1) == labels.to(device)).sum()))
         curves.append(curve)
@@ -244,7 +234,6 @@ BATCH_NORM = """
     import copy, torch
     torch.manual_seed(0)
     for step in range(3):
-        torch.cuda.nvtx.range_push("step")
         for shape, layout in (((6, 4), torch.contiguous_format), ((4, 3, 5, 7), torch.contiguous_format),
                               ((4, 3, 5, 7), torch.channels_last), ((2, 3, 2, 4, 3), torch.contiguous_format)):
             kind = {2: torch.nn.BatchNorm1d, 4: torch.nn.BatchNorm2d, 5: torch.nn.BatchNorm3d}[len(shape)]
@@ -262,7 +251,6 @@ BATCH_NORM = """
                                 module.running_var, module(input)])
             for cpu, ours in zip(*results):
                 torch.testing.assert_close(ours.detach().cpu(), cpu.detach(), rtol=1e-4, atol=1e-5)
-        torch.cuda.nvtx.range_pop()
 """
 
 # Two ranks, an expert each: tokens travel to the experts that a router chose, and back.
@@ -274,7 +262,6 @@ EXPERTS = """
     router = torch.randn(8, 2, generator=torch.Generator().manual_seed(7))
     weights = torch.randn(2, 8, 8, generator=torch.Generator().manual_seed(8))
     for step in range(3):
-        torch.cuda.nvtx.range_push("step")
         tokens = tokens_of(rank).cuda()
         gate, expert = (tokens @ router.cuda()).softmax(1).max(1)
         order = expert.argsort(stable=True)
@@ -296,7 +283,6 @@ EXPERTS = """
         gate = (tokens_of(rank) @ router).softmax(1).max(1).values
         wanted = torch.stack([t @ weights[e] for t, e in zip(tokens_of(rank), chosen[rank])]) * gate[:, None]
         torch.testing.assert_close(result.cpu(), wanted, rtol=1e-4, atol=1e-5)
-        torch.cuda.nvtx.range_pop()
 """
 
 # Triton's kernels are compiled for the emulated GPU and run like others, those that only the autotuner tries too.
@@ -311,10 +297,8 @@ COMPILED = """
     x, y = torch.randn(24, 40), torch.randn(40)
     wanted = torch.nn.functional.gelu(x * y + 1).softmax(-1), x.mean(0), x.amax(1), (x > 0).sum()
     for step in range(3):
-        torch.cuda.nvtx.range_push("step")
         for ours, cpu in zip(compiled(x.cuda(), y.cuda()), wanted):
             torch.testing.assert_close(ours.cpu(), cpu, rtol=1e-4, atol=1e-6)
-        torch.cuda.nvtx.range_pop()
 """
 
 # What is compiled for the emulated GPU: PyTorch's own kernels (whose shapes CUB chooses by GPU), NVRTC's, Triton's.
@@ -352,7 +336,6 @@ COMPILED_FOR_GPU = """
 DROPOUT = """
     import torch
     for step in range(3):
-        torch.cuda.nvtx.range_push("step")
         kept = []
         for seed in (5, 5, 6):
             torch.manual_seed(seed)
@@ -364,15 +347,12 @@ DROPOUT = """
             kept.append((y != 0).cpu())
         assert torch.equal(kept[0], kept[1]) and not torch.equal(kept[0], kept[2])
         assert 0.71 < kept[0].float().mean() < 0.79, kept[0].float().mean()
-        torch.cuda.nvtx.range_pop()
 """
 
 # 512 KiB of weights, broadcast when training begins, and as many gradients, added up in each step.
 SMALL_MODEL = """
     import copy, torch, torch.distributed as dist
-    dist.init_process_group("nccl")
     rank = dist.get_rank()
-    torch.cuda.set_device(rank)
     torch.manual_seed(0)
     reference = torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.Tanh(), torch.nn.Linear(512, 8))
     torch.manual_seed(rank)
@@ -389,7 +369,6 @@ SMALL_MODEL = """
         losses = [(reference(data[r]) - wanted[r]).square().mean() for r in range(2)]
         cpus.zero_grad(); (sum(losses) / 2).backward(); cpus.step()
         assert abs(loss.item() - losses[rank].item()) < 1e-3 * losses[rank].item(), (step, loss, losses)
-    dist.destroy_process_group()
 """
 
 # Large tensors, small known ones between them, and no decision that looks at values.
@@ -398,7 +377,6 @@ STEPS = """
     weight = torch.zeros(2048, 2048, device="cuda", requires_grad=True)
     counter = torch.zeros(10, device="cuda")
     for step in range(8):
-        torch.cuda.nvtx.range_push("step")
         loss = (torch.ones(512, 2048, device="cuda") @ weight).square().mean()
         loss.backward()
         with torch.no_grad():
@@ -407,10 +385,9 @@ STEPS = """
         counter.add_(torch.arange(10, device="cuda"))
         loss.item()
         counter.sum().item()
-        torch.cuda.nvtx.range_pop()
 """
 
-# Runs programs after each other in one process, each with names of its own, and says how each ended.
+# Runs programs after each other in one process, each with names of its own and as one iteration, and says how each ended.
 ONE_AFTER_ANOTHER = """
     import json, os, runpy, traceback, torch, torch.distributed as dist
     rank, several = os.environ.get("RANK", "0"), "RANK" in os.environ
@@ -419,7 +396,9 @@ ONE_AFTER_ANOTHER = """
         dist.init_process_group("nccl")
     for name in json.load(open("names.json")):
         try:
+            torch.cuda.nvtx.range_push("step")
             runpy.run_path(name + ".py", run_name="__main__")
+            torch.cuda.nvtx.range_pop()
             ended = "as it should"
         except BaseException:
             ended = traceback.format_exc()
@@ -460,8 +439,13 @@ def on_one_gpu(world):
 
 @pytest.fixture(scope="module")
 def on_two_ranks(world):
-    programs = {"objects": OBJECTS, "every_collective": EVERY_OBJECT_COLLECTIVE, "experts": EXPERTS}
-    return Together(world, programs, ranks=2)
+    return Together(world, {"objects": OBJECTS, "experts": EXPERTS, "small_model": SMALL_MODEL}, ranks=2)
+
+
+@pytest.fixture(scope="module")
+def with_values_and_without(world):
+    programs = {"every_collective": EVERY_OBJECT_COLLECTIVE, "steps": STEPS}
+    return [Together(world, programs, ranks=2, extra=extra) for extra in ("", NO_VALUES)]
 
 
 def test_control_flow_sees_what_kernels_computed(on_one_gpu):
@@ -476,24 +460,21 @@ def test_objects_and_token_counts_travel_between_ranks(on_two_ranks):
     on_two_ranks.expect_success("objects")
 
 
-def test_every_collective_of_objects_works_with_values_and_without(world, on_two_ranks):
-    on_two_ranks.expect_success("every_collective")
-    without_values = Together(world, {"every_collective": EVERY_OBJECT_COLLECTIVE}, ranks=2, extra=NO_VALUES)
-    without_values.expect_success("every_collective")
+def test_every_collective_of_objects_works_with_values_and_without(with_values_and_without):
+    for together in with_values_and_without:
+        together.expect_success("every_collective")
 
 
-def test_computed_values_leave_predicted_time_alone(world):
-    outcomes = []
-    for extra in (NO_VALUES, ""):
-        job = world.completed(STEPS, measure=3, boundary="{nvtx: step}", extra=extra)
-        prediction = dict(job["status"]["prediction"])
+def test_computed_values_leave_predicted_time_alone(world, with_values_and_without):
+    predictions = [dict(together.expect_success("steps")) for together in with_values_and_without]
+    for prediction in predictions:
         for name in ("unknownReads", "unknownReadSources"):
             prediction.pop(name, None)
-        outcomes.append((prediction, world.event_logs(job)))
-    for key in outcomes[0][0]:
-        one, other = (outcome[0].get(key) for outcome in outcomes)
+    for key in predictions[0]:
+        one, other = (prediction.get(key) for prediction in predictions)
         assert one == other, f"{key} is {json.dumps(one)[:300]} or {json.dumps(other)[:300]}"
-    assert outcomes[0][1] and outcomes[0][1] == outcomes[1][1], "event logs differ"
+    one, other = (world.event_logs(together.job) for together in with_values_and_without)
+    assert one and one == other, "event logs differ"
 
 
 def test_a_tiny_model_writes_the_tokens_of_the_cpu(on_one_gpu):
@@ -512,12 +493,6 @@ def test_compiled_functions_compute_what_they_say(on_one_gpu):
     on_one_gpu.expect_success("compiled")
 
 
-def compiled_for_gpu(world, gpu, capability):
-    script = COMPILED_FOR_GPU.replace("CAPABILITY", str(capability))
-    job = world.completed(script, gpu=gpu, measure=2, warmup=0, boundary="{nvtx: step}")
-    assert not job["status"]["prediction"].get("unknownReads"), "values were not known"
-
-
 def test_batch_normalisation_follows_that_of_the_cpu(on_one_gpu):
     assert not on_one_gpu.expect_success("batch_norm").get("unknownReads"), "a result was not known"
 
@@ -526,14 +501,16 @@ def test_dropout_keeps_what_its_seed_says(on_one_gpu):
     on_one_gpu.expect_success("dropout")
 
 
-def test_kernels_for_an_a100_compute_what_the_cpu_does(world):
-    compiled_for_gpu(world, "A100-SXM4-80GB", (8, 0))
+@pytest.mark.parametrize(
+    "gpu, capability", [("A100-SXM4-80GB", (8, 0)), ("B200-SXM-180GB", (10, 0))], ids=["a100", "b200"]
+)
+def test_kernels_for_another_gpu_compute_what_the_cpu_does(world, gpu, capability):
+    script = COMPILED_FOR_GPU.replace("CAPABILITY", str(capability))
+    job = world.completed(script, gpu=gpu, measure=2, warmup=0, boundary="{nvtx: step}")
+    assert not job["status"]["prediction"].get("unknownReads"), "values were not known"
 
 
-def test_kernels_for_a_b200_compute_what_the_cpu_does(world):
-    compiled_for_gpu(world, "B200-SXM-180GB", (10, 0))
-
-
-def test_losses_of_a_small_model_on_two_ranks_are_those_of_the_cpu(world):
-    job = world.completed(SMALL_MODEL, ranks=2, measure=100)
-    assert not job["status"]["prediction"].get("unknownReads"), "a loss was not known"
+def test_losses_of_a_small_model_on_two_ranks_are_those_of_the_cpu(on_two_ranks):
+    prediction = on_two_ranks.expect_success("small_model")
+    lines = [source.get("line", "small_model.py") for source in prediction.get("unknownReadSources", [])]
+    assert not any("small_model.py" in line for line in lines), f"a loss was not known: {lines}"
