@@ -1,16 +1,15 @@
 """The faults of e2e/torture that clients are: hostile, broken, many, or of another user."""
 
+import concurrent.futures
 import contextlib
 import json
-import os
 import pathlib
-import re
 import socket
 import subprocess
 import sys
-import threading
 import time
 
+from processes import listening_ports, sockets_of
 from torture_registry import fault, needing
 
 STRANGERS = pathlib.Path(__file__).with_name("torture_strangers.py")
@@ -81,15 +80,12 @@ def send_hostile_documents(world):
     text = world.chance.choice((flat, deep, laughs))
     statuses = []
 
-    def send():
+    def send(_):
         with contextlib.suppress(OSError):
             statuses.append(world.server.request("POST", world.server.jobs_path(), text)[0])
 
-    threads = [threading.Thread(target=send) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        list(pool.map(send, range(4)))
     if any(status < 400 for status in statuses):
         world.find("accepted", f"a hostile document was answered {statuses}")
     world.expect_alive("after hostile documents")
@@ -126,28 +122,6 @@ def come_without_the_token(world):
     return "four times"
 
 
-def sockets_of(pid):
-    """Numbers of the sockets that a process has open."""
-    inodes = set()
-    with contextlib.suppress(OSError):
-        for link in pathlib.Path(f"/proc/{pid}/fd").iterdir():
-            with contextlib.suppress(OSError):
-                if found := re.match(r"socket:\[(\d+)\]", os.readlink(link)):
-                    inodes.add(found[1])
-    return inodes
-
-
-def listening_ports(world):
-    """Of the server, whatever speaks there."""
-    inodes, ports = sockets_of(world.server.process.pid), set()
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        for line in pathlib.Path(table).read_text().splitlines()[1:]:
-            fields = line.split()
-            if fields[3] == "0A" and fields[9] in inodes:
-                ports.add(int(fields[1].rpartition(":")[2], 16))
-    return sorted(ports)
-
-
 def listening_paths(world):
     """Of the server and its agents: Unix sockets, those without a file with @ in front."""
     inodes = set().union(*(sockets_of(pid) for pid in [world.server.process.pid, *world.agents()]))
@@ -163,7 +137,7 @@ def listening_paths(world):
 def talk_nonsense_to_every_port(world):
     """gRPC and whatever else the server and agents listen on receives bytes that do not follow any protocol. An agent
     refuses them."""
-    ports, paths = listening_ports(world), listening_paths(world)
+    ports, paths = listening_ports(world.server.process.pid), listening_paths(world)
     addresses = [("127.0.0.1", port) for port in ports]
     for address in [*addresses, *("\0" + path[1:] if path.startswith("@") else path for path in paths)]:
         family = socket.AF_INET if isinstance(address, tuple) else socket.AF_UNIX
@@ -202,7 +176,7 @@ def expect_service(world, when):
 def hold_connections_of_another_user(world):
     """Idle and half-handshaken ones, to every port of the server and every socket that another user reaches, until the
     round is over."""
-    ports, paths = listening_ports(world), listening_paths(world)
+    ports, paths = listening_ports(world.server.process.pid), listening_paths(world)
     if world.held:
         return "another user holds some already"
     process = subprocess.Popen(

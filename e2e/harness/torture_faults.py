@@ -1,28 +1,24 @@
 """The faults of e2e/torture that end, stop or starve processes, and take away the disk."""
 
+import concurrent.futures
 import contextlib
 import os
-import pathlib
 import shutil
 import signal
-import threading
 import time
 
+from processes import links_of
 from torture_programs import KINDS
-from torture_registry import fault, needing
+from torture_registry import fault, needing, one_of
 from torture_truth import GUARDIAN_STOPPED, NO_THREADS, NO_THREADS_LEFT
 
 # How a job ends one of whose processes has died: by a rank or by its launcher.
 DEATH = ("RankLost", "CommandFailed")
-NOBODY = "no process to meet"
 
 
 def strike(world, number, what, *reasons):
     """A signal to a process of some job."""
-    found = list(world.members())
-    if not found:
-        return NOBODY
-    pid, job = world.chance.choice(found)
+    pid, job = one_of(world, world.members())
     job.struck(pid, number, what, *reasons)
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, number)
@@ -39,10 +35,7 @@ def pause(pid, seconds):
 
 def signal_one(world, processes, number, what, *reasons):
     """A signal to one of the processes that stand above jobs."""
-    processes = list(processes)
-    if not processes:
-        return NOBODY
-    pid = world.chance.choice(processes)
+    pid = one_of(world, processes)
     met = world.meet_run(world.run_of(pid), what, *reasons)
     for job in met:
         job.signals.add((pid, int(number)))
@@ -65,10 +58,7 @@ def terminate_a_process_of_a_job(world):
 def pause_a_process_of_a_job(world):
     """A pause of seconds changes nothing: neither the verdict nor a digit of the prediction. A program that stops itself
     is left alone: the end of the pause would wake it."""
-    found = [(pid, job) for pid, job in world.members() if "Stuck" not in KINDS[job.kind][1]]
-    if not found:
-        return NOBODY
-    pid, job = world.chance.choice(found)
+    pid, job = one_of(world, ((pid, job) for pid, job in world.members() if "Stuck" not in KINDS[job.kind][1]))
     seconds = world.chance.choice((0.05, 0.3, 1, 3))
     # A look may meet it in the state it had then.
     job.signals.add((pid, int(signal.SIGSTOP)))
@@ -106,10 +96,7 @@ def stop_a_guardian(world):
 
 @fault
 def pause_an_agent(world):
-    agents = list(world.agents())
-    if not agents:
-        return NOBODY
-    pause(world.chance.choice(agents), world.chance.choice((0.1, 1, 3)))
+    pause(one_of(world, world.agents()), world.chance.choice((0.1, 1, 3)))
     return "for a while"
 
 
@@ -135,30 +122,18 @@ def pause_the_server(world):
 
 @needing("disk")
 def fill_the_disk(world):
-    with world.meeting_all("a full disk", "StartFailed"):
-        world.disk.fill()
-        try:
-            world.submit("honest")
-            end = time.monotonic() + world.chance.choice((0.5, 2, 4))
-            while time.monotonic() < end:
-                world.look()
-                time.sleep(0.1)
-        finally:
-            world.disk.empty()
+    with world.meeting_all("a full disk", "StartFailed"), world.disk.full():
+        world.submit("honest")
+        world.watch(world.chance.choice((0.5, 2, 4)))
     return "and emptied it"
 
 
 @needing("disk")
 def fill_the_disk_and_kill_the_server(world):
     world.meet_all("a full disk", "StartFailed")
-    world.disk.fill()
-    try:
-        for _ in range(10):
-            world.look()
-            time.sleep(0.1)
+    with world.disk.full():
+        world.watch(1)
         world.kill()
-    finally:
-        world.disk.empty()
     world.start()
     return "and started it again"
 
@@ -177,10 +152,7 @@ def freeze_the_disk(world):
 
 @fault
 def delete_a_run_folder(world):
-    folders = world.run_folders()
-    if not folders:
-        return "there was none"
-    folder = world.chance.choice(folders)
+    folder = one_of(world, world.run_folders(), "there was none")
     met = world.meet_run(
         folder.name, "its run folder deleted", *DEATH, "StartFailed", "AgentLost", "SessionLost", "ServiceLost"
     )
@@ -200,31 +172,23 @@ def delete_the_logs(world):
 
 @fault
 def truncate_shared_memory(world):
-    agents = list(world.agents())
-    if not agents:
-        return NOBODY
-    pid = world.chance.choice(agents)
+    pid = one_of(world, world.agents())
     world.meet_run(world.run_of(pid), "shared memory truncated", "RingDamaged")
-    count = refused = 0
-    with contextlib.suppress(OSError):
-        for link in pathlib.Path(f"/proc/{pid}/fd").iterdir():
-            with contextlib.suppress(OSError):
-                if "memfd:" not in os.readlink(link):
-                    continue
-                count += 1
-                try:
-                    os.truncate(link, 0)
-                except PermissionError:
-                    refused += 1
-    return f"{refused} of {count} files refused it"
+    shared = [link for link, target in links_of(pid, "fd").items() if "memfd:" in target]
+    refused = 0
+    for link in shared:
+        try:
+            os.truncate(link, 0)
+        except PermissionError:
+            refused += 1
+        except OSError:  # It has ended.
+            pass
+    return f"{refused} of {len(shared)} files refused it"
 
 
 @fault
 def cancel_a_job(world):
-    found = world.open_jobs()
-    if not found:
-        return "there was none"
-    job = world.chance.choice(found)
+    job = one_of(world, world.open_jobs(), "there was none")
     job.meet("deleted", "Cancelled")
     with contextlib.suppress(OSError):
         status, _ = world.server.request("DELETE", world.server.jobs_path(job.name))
@@ -237,11 +201,8 @@ def cancel_a_job(world):
 @fault
 def submit_twice_at_once(world):
     job = world.submit("honest")
-    threads = [threading.Thread(target=world.submit_again, args=(job,)) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        list(pool.map(world.submit_again, [job] * 4))
     return job.name
 
 
@@ -253,34 +214,20 @@ STARVED = (*DEATH, "StartFailed", "AgentLost", "ServiceLost", "Stuck")
 def exhaust_threads(world):
     """For seconds no thread and no process can be made by the server, by agents and by jobs: nothing aborts."""
     seconds = world.chance.choice((0.5, 2, 4))
-    with world.meeting_all(NO_THREADS, *STARVED):
-        world.threads.limit(more=world.chance.choice((0, 1, 3, 10)))
-        try:
-            world.submit("honest")
-            end = time.monotonic() + seconds
-            while time.monotonic() < end:
-                world.look()
-                time.sleep(0.1)
-            world.expect_alive("while no thread could be made")
-        finally:
-            world.threads.limit()
+    with world.meeting_all(NO_THREADS, *STARVED), world.threads.limited(more=world.chance.choice((0, 1, 3, 10))):
+        world.submit("honest")
+        world.watch(seconds)
+        world.expect_alive("while no thread could be made")
     return f"for {seconds} s"
 
 
 @needing("threads")
 def exhaust_threads_by_a_job(world):
     """A job takes all that are left, and gives them back."""
-    with world.meeting_all(NO_THREADS_LEFT, *STARVED):
-        world.threads.limit(more=600)
-        try:
-            job = world.submit("threads")
-            end = time.monotonic() + 8
-            while time.monotonic() < end and not job.verdict:
-                world.look()
-                time.sleep(0.2)
-            world.expect_alive("while a job had all threads")
-        finally:
-            world.threads.limit()
+    with world.meeting_all(NO_THREADS_LEFT, *STARVED), world.threads.limited(more=600):
+        job = world.submit("threads")
+        world.watch(8, until=lambda: job.verdict)
+        world.expect_alive("while a job had all threads")
     return job.name
 
 
@@ -293,15 +240,13 @@ def start_without_threads(world):
     deadline = time.monotonic() + 5
     while world.threads.count() and time.monotonic() < deadline:
         time.sleep(0.05)
-    world.threads.limit(more=1 + allowed)
     logged = world.server.log_path.stat().st_size
     words = ""
-    try:
-        world.server.start()
-    except RuntimeError:
-        words = world.server.log_path.read_bytes()[logged:].decode(errors="replace") or "nothing"
-    finally:
-        world.threads.limit()
+    with world.threads.limited(more=1 + allowed):
+        try:
+            world.server.start()
+        except RuntimeError:
+            words = world.server.log_path.read_bytes()[logged:].decode(errors="replace") or "nothing"
     process = world.server.process
     if words and process.poll() is None:
         world.find("hung", f"a server with {allowed} threads neither serves nor ends")

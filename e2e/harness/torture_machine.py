@@ -33,9 +33,6 @@ class Disk:
             done = subprocess.run(["mount", "-o", "loop", self.image, self.folder], capture_output=True, text=True)
         self.why_not = "" if done.returncode == 0 else done.stderr.strip() or "mkfs.ext4 or mount fails"
 
-    def can_fail(self):
-        return not self.why_not
-
     def fill(self):
         """Takes every free byte: blocks at once, then the rest by writing."""
         with open(self.folder / "ballast", "ab", buffering=0) as file:
@@ -55,6 +52,14 @@ class Disk:
         (self.folder / "ballast").unlink(missing_ok=True)
         self.healed = time.monotonic()
 
+    @contextlib.contextmanager
+    def full(self):
+        self.fill()
+        try:
+            yield
+        finally:
+            self.empty()
+
     def freeze(self, on):
         descriptor = os.open(self.folder, os.O_RDONLY)
         try:
@@ -65,7 +70,7 @@ class Disk:
             self.healed = time.monotonic()
 
     def remove(self):
-        if not self.can_fail():
+        if self.why_not:
             return
         self.freeze(False)
         for _ in range(50):
@@ -104,9 +109,6 @@ class Threads:
         except OSError as error:
             self.why_not = f"{folder}: {error.strerror}"
 
-    def can_fail(self):
-        return not self.why_not
-
     def enter(self):
         """Moves the calling process there, between its fork and its exec."""
         if not self.why_not:
@@ -118,6 +120,14 @@ class Threads:
     def limit(self, more=None):
         """Lets so many threads more be made than there are; without a number as many as anybody wants."""
         (self.folder / "pids.max").write_text("max" if more is None else str(self.count() + more))
+
+    @contextlib.contextmanager
+    def limited(self, more):
+        self.limit(more)
+        try:
+            yield
+        finally:
+            self.limit()
 
     def remove(self):
         if self.folder is None:

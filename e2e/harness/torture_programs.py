@@ -2,8 +2,8 @@
 
     torture_programs.py KIND [MARK]
 
-Each kind is a function of the ranks, named in KINDS. MARK is an argument that every process of a job carries, so
-that whoever is left over can be found by its command line.
+Each kind is a function, named in KINDS, of what the ranks do between their steps. MARK is an argument that every process
+of a job carries, so that one that is left over can be found by its command line.
 """
 
 import contextlib
@@ -39,27 +39,22 @@ class Rank(light.Rank):
 
 
 def honest(rank):
-    rank.steps(60)
+    """Nothing happens."""
 
 
 def crash(rank):
-    rank.steps(20)
     if rank.rank == 1:
         sys.exit("this rank ends by itself")
-    rank.steps(40)
 
 
 def absent(rank):
     """Rank 1 never joins the next collective: a deadlock."""
-    rank.steps(20)
     if rank.rank == 1:
         while True:
             signal.pause()
-    rank.steps(40)
 
 
 def too_large(rank):
-    rank.steps(20)
     pointer = ctypes.c_void_p()
     for _ in range(100):
         if rank.runtime.cudaMalloc(ctypes.byref(pointer), ctypes.c_size_t(8 << 30)) != 0:
@@ -68,7 +63,6 @@ def too_large(rank):
 
 def daemon(rank):
     """Leaves a process that has forked twice, in a session of its own, with no environment."""
-    rank.steps(20)
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
@@ -77,26 +71,21 @@ def daemon(rank):
             )
         os._exit(0)
     os.wait()
-    rank.steps(40)
 
 
 def closes(rank):
     """Closes every descriptor that it did not open, as daemons do, and goes on."""
-    rank.steps(20)
     os.closerange(3, 4096)
-    rank.steps(40)
 
 
 def becomes_another(rank):
     """Replaces itself by a program that knows nothing of GPUs."""
-    rank.steps(20)
     os.execv("/bin/echo", ["/bin/echo", "done", sys.argv[-1]])
 
 
 def truncates(rank):
     """Cuts the files that it shares with the agent: anonymous ones that it has open or mapped, and those of the run
     folder. Nothing else: as root it would cut the libraries of the machine."""
-    rank.steps(20)
     if rank.rank == 1:
         shared = [
             path for path in glob.glob("/proc/self/fd/*") + glob.glob("/proc/self/map_files/*") if is_anonymous(path)
@@ -106,7 +95,6 @@ def truncates(rank):
                 os.truncate(path, 0)
             except OSError:
                 pass
-    rank.steps(40)
 
 
 def is_anonymous(path):
@@ -118,7 +106,6 @@ def is_anonymous(path):
 
 def scribbles(rank):
     """Writes into the memory that it shares with the agent."""
-    rank.steps(20)
     chance = random.Random(sys.argv[-1])
     if rank.rank == 1:
         for line in open("/proc/self/maps"):
@@ -128,20 +115,16 @@ def scribbles(rank):
             for _ in range(200):
                 word = begin + chance.randrange((min(end, begin + (20 << 20)) - begin) // 8) * 8
                 ctypes.c_uint64.from_address(word).value = chance.getrandbits(64)
-    rank.steps(40)
 
 
 def stops(rank):
     """Rank 1 stops itself; nobody wakes it."""
-    rank.steps(20)
     if rank.rank == 1:
         os.kill(os.getpid(), signal.SIGSTOP)
-    rank.steps(40)
 
 
 def waits_on_socket(rank):
     """A rank waits on a socket for a peer that has stopped itself."""
-    rank.steps(20)
     port = int(os.environ["MASTER_PORT"])
     if rank.rank == 0:
         with socket.create_server(("", port), reuse_port=True) as server:
@@ -156,20 +139,16 @@ def waits_on_socket(rank):
                 time.sleep(0.01)
         os.kill(os.getpid(), signal.SIGSTOP)
         connection.send(b"x")
-    rank.steps(40)
 
 
 def talks(rank):
     """Prints a lot, escapes and bytes that are not text among it."""
-    rank.steps(20)
     for _ in range(2000):
         os.write(1, b"\x1b[2J\x1b]0;title\x07" + bytes(range(128, 256)) + b"x" * 400 + b"\n")
-    rank.steps(40)
 
 
 def floods(rank):
     """Prints 100 MiB a rank: long lines and one without an end to standard output, short ones to standard error."""
-    rank.steps(20)
     if rank.rank == 0:
         os.write(1, b"the flood begins\n")
     rank.steps(1)  # What the ranks print in between has no order, and the middle of a log is left out.
@@ -182,7 +161,6 @@ def floods(rank):
     rank.steps(1)
     if rank.rank == 0:
         os.write(1, b"the flood ends\n")
-    rank.steps(38)
 
 
 def print_all(descriptor, text):
@@ -193,7 +171,6 @@ def print_all(descriptor, text):
 
 def threads(rank):
     """Starts threads until no more can be had, and lets them go."""
-    rank.steps(20)
     threading.stack_size(64 << 10)
     enough, started = threading.Event(), []
     with contextlib.suppress(RuntimeError):
@@ -205,29 +182,23 @@ def threads(rank):
     for thread in started:
         if thread.ident:
             thread.join()
-    rank.steps(35)
 
 
 def children(rank):
     """Leaves a crowd of children behind."""
-    rank.steps(20)
     for _ in range(15):
         subprocess.Popen(
             [sys.executable, "-c", "import time\nwhile True: time.sleep(1)", sys.argv[-1]], start_new_session=True
         )
-    rank.steps(40)
 
 
 def sleeps(rank):
     """Hours of virtual time, moments of real time."""
-    rank.steps(20)
     time.sleep(3600)
-    rank.steps(40)
 
 
 def impossible(rank):
     """Calls that no driver accepts; each must be refused, and the job goes on."""
-    rank.steps(20)
     huge = ctypes.c_size_t((1 << 64) - 1)
     if rank.runtime.cudaMemsetAsync(rank.target, 0, huge, rank.stream) == 0:
         sys.exit("a memset of 2^64-1 bytes was accepted")
@@ -238,11 +209,10 @@ def impossible(rank):
         == 0
     ):
         sys.exit("a copy beyond its allocation was accepted")
-    rank.steps(40)
 
 
-# Kind: the program, and how a job of it may end when nothing else disturbs it. "golden" is Complete with the
-# prediction of the same kind when it ran alone.
+# Kind: what the program does between its steps, and how a job of it may end when nothing else disturbs it. "golden" is
+# Complete with the prediction of the same kind when it ran alone.
 KINDS = {
     "honest": (honest, {"golden"}),
     "crash": (crash, {"CommandFailed", "RankLost"}),
@@ -273,6 +243,9 @@ OWN_SIGNALS = {
 
 if __name__ == "__main__":
     if "RANK" in os.environ:
-        KINDS[sys.argv[1]][0](Rank())
+        rank = Rank()
+        rank.steps(20)
+        KINDS[sys.argv[1]][0](rank)
+        rank.steps(40)
     else:
         light.launch()

@@ -5,14 +5,35 @@ in words. It writes into every job that it may meet which reasons it makes true:
 kind does.
 """
 
+import functools
 import os
 
 FAULTS, NEEDS = {}, {}
+NOBODY = "no process to meet"
+
+
+class Nothing(Exception):
+    """There is nothing that a fault could meet; its text is what the fault returns."""
+
+
+def one_of(world, found, otherwise=NOBODY):
+    """One of those that a fault may meet."""
+    found = list(found)
+    if not found:
+        raise Nothing(otherwise)
+    return world.chance.choice(found)
 
 
 def fault(function):
-    FAULTS[function.__name__] = function
-    return function
+    @functools.wraps(function)
+    def run(world):
+        try:
+            return function(world)
+        except Nothing as nothing:
+            return str(nothing)
+
+    FAULTS[function.__name__] = run
+    return run
 
 
 def needing(what):

@@ -10,7 +10,7 @@ import subprocess
 import time
 
 from server import verdict
-from torture_registry import fault, needing
+from torture_registry import fault, needing, one_of
 from torture_world import is_damaged
 
 # Places that a damaged byte may hit: figures, verdicts, specifications, names, and any other number or word.
@@ -268,12 +268,8 @@ def expect_refusal(world, words, where, **options):
 
 def printing(world):
     """A command that prints something of a job that is over."""
-    jobs = [
-        job for job in world.jobs.values() if job.verdict and job.kind == "honest" and job.verdict["type"] == "Complete"
-    ]
-    if not jobs:
-        return None
-    name = world.chance.choice(jobs).name
+    ended = [job for job in world.jobs.values() if job.verdict and job.kind == "honest"]
+    name = one_of(world, (job for job in ended if job.verdict["type"] == "Complete"), "no job is over").name
     commands = [["report", name], ["get", name], ["get", name, "-o", "json"], ["get"], ["get", name, "-o", "yaml"]]
     return world.chance.choice(commands)
 
@@ -282,8 +278,6 @@ def printing(world):
 def cut_a_report(world):
     """What prints into a device that is full, or has no standard output at all, is not taken for whole."""
     words = printing(world)
-    if words is None:
-        return "no job is over"
     with open("/dev/full", "w") as full:
         expect_refusal(world, words, "into /dev/full", stdout=full)
     expect_refusal(world, words, "without standard output", stdout=None, preexec_fn=lambda: os.close(1))
@@ -294,16 +288,10 @@ def cut_a_report(world):
 @needing("disk")
 def cut_a_report_on_a_full_disk(world):
     words = printing(world)
-    if words is None:
-        return "no job is over"
     with world.meeting_all("a full disk", "StartFailed"):
-        world.disk.fill()
-        try:
-            with open(world.disk.folder / "report", "w") as file:
-                expect_refusal(world, words, "on a full disk", stdout=file)
-        finally:
-            world.disk.empty()
-            (world.disk.folder / "report").unlink(missing_ok=True)
+        with world.disk.full(), open(world.disk.folder / "report", "w") as file:
+            expect_refusal(world, words, "on a full disk", stdout=file)
+        (world.disk.folder / "report").unlink(missing_ok=True)
     return " ".join(words)
 
 

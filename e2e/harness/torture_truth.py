@@ -1,11 +1,12 @@
 """Which ends of a job are true, by what its program does and what the faults did to it.
 
-Every fault that meets a job says which reasons it makes true (Harm). A reason that neither the program nor a fault of
+Every fault that meets a job says which reasons it makes true. A reason that neither the program nor a fault of
 the job accounts for is false, and so is a message that names a signal that was not sent, a process that was not
 stopped, or a limit that was not reached.
 """
 
 import calendar
+import dataclasses
 import re
 import signal
 import time
@@ -35,31 +36,25 @@ COMMAND_BY_SIGNAL = re.compile(r"the command failed: killed by signal (\d+)")
 STOPPED = re.compile(r"\(pid (\d+), [^)]*\) is stopped")
 
 
-class Harm:
-    """A fault that met a job: its description, and the reasons that it makes true."""
-
-    def __init__(self, what, reasons):
-        self.what, self.reasons = what, set(reasons)
-
-    def __repr__(self):
-        return self.what
-
-
+@dataclasses.dataclass
 class Watched:
     """A job that was submitted, what met it, and what was seen of it."""
 
-    def __init__(self, name, kind, key, now):
-        self.name, self.kind, self.key, self.submitted = name, kind, key, now
-        self.accepted = False
-        self.verdict, self.shown = None, None  # The condition that ended it; all that was stored of its end.
-        self.harms = []
-        self.signals = set()  # (process, signal) that faults sent to its processes.
-        self.has_whole_log = True
-        self.status = None  # What the last submission was answered.
-        self.is_damaged = False  # A fault changed its record in the store.
+    name: str
+    kind: str
+    key: str
+    submitted: float
+    accepted: bool = False
+    verdict: dict | None = None  # The condition that ended it.
+    shown: str | None = None  # All that was stored of its end.
+    harms: dict = dataclasses.field(default_factory=dict)  # Faults that met it, and the reasons that each makes true.
+    signals: set = dataclasses.field(default_factory=set)  # (process, signal) that faults sent to its processes.
+    has_whole_log: bool = True
+    status: int | None = None  # What the last submission was answered.
+    is_damaged: bool = False  # A fault changed its record in the store.
 
     def meet(self, what, *reasons):
-        self.harms.append(Harm(what, reasons))
+        self.harms.setdefault(what, set()).update(reasons)
 
     def struck(self, pid, number, what, *reasons):
         self.signals.add((pid, int(number)))
@@ -103,16 +98,16 @@ def false_words(job, message):
 def names_its_cause(job, message):
     """Whether the message of a job that is Stuck names what a fault stopped, where that is known beforehand."""
     waiting = WAITING_WORDS.get(job.kind)
-    if waiting and waiting in message and any(harm.what in (NO_THREADS, NO_THREADS_LEFT) for harm in job.harms):
+    if waiting and waiting in message and job.harms.keys() & {NO_THREADS, NO_THREADS_LEFT}:
         return True
-    return any("Stuck" in harm.reasons and STUCK_WORDS.get(harm.what, "") in message for harm in job.harms)
+    return any("Stuck" in reasons and STUCK_WORDS.get(what, "") in message for what, reasons in job.harms.items())
 
 
 def falsehoods(job, item, ended):
     """What is false about the end of a job, as sentences."""
     kind, reason, message = ended["type"], ended["reason"], ended["message"]
     expected = KINDS[job.kind][1]
-    caused = set().union(*(harm.reasons for harm in job.harms))
+    caused = set().union(*job.harms.values())
     if kind == "Complete":
         if "golden" not in expected:
             yield f"a program that is {job.kind} cannot be Complete"
@@ -121,7 +116,7 @@ def falsehoods(job, item, ended):
     elif reason == "Stuck" and reason not in expected and not names_its_cause(job, message):
         yield "it does not name what a fault has done"
     yield from false_words(job, message)
-    if "its guardian (pid" in message and not any(harm.what == GUARDIAN_STOPPED for harm in job.harms):
+    if "its guardian (pid" in message and GUARDIAN_STOPPED not in job.harms:
         yield "it names a guardian that no fault has stopped"
     seconds = seconds_of(item)
     if seconds is None:

@@ -16,6 +16,7 @@ import tempfile
 import time
 import urllib.error
 
+from processes import content_of, everybody, has_ended, name_of
 from server import Server, verdict
 from torture_machine import Disk, Threads
 from torture_truth import END_SECONDS, STILL_SECONDS, WALL_SECONDS, Watched, falsehoods
@@ -165,6 +166,13 @@ class World:
             self.deleted[name] = None
         return True
 
+    def watch(self, seconds, until=lambda: False):
+        """Looks again and again for a while, as users do."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and not until():
+            self.look()
+            time.sleep(0.1)
+
     def compare(self, job, item):
         if is_damaged(item):
             if not job.is_damaged:
@@ -258,14 +266,10 @@ class World:
     # --- processes --------------------------------------------------------------------
     def processes(self, mark):
         """(pid, command line) of processes that carry a mark."""
-        for entry in pathlib.Path("/proc").iterdir():
-            if not entry.name.isdigit() or int(entry.name) == os.getpid():
-                continue
-            with contextlib.suppress(OSError):
-                line = (entry / "cmdline").read_bytes()
-                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
-                if mark.encode() in line and state not in "ZX":
-                    yield int(entry.name), line.replace(b"\0", b" ").decode(errors="replace")
+        for pid in everybody():
+            line = content_of(pid, "cmdline")
+            if pid != os.getpid() and mark.encode() in line and not has_ended(pid):
+                yield pid, line.replace(b"\0", b" ").decode(errors="replace")
 
     def members(self):
         """(pid, job) of processes of jobs."""
@@ -277,15 +281,13 @@ class World:
 
     def below_runs(self, name):
         """Process numbers of the agents, or of their guardians, of this world's server."""
-        for entry in pathlib.Path("/proc").iterdir():
-            if not entry.name.isdigit():
-                continue
-            with contextlib.suppress(OSError):
-                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
-                if (entry / "comm").read_text().strip() != name or state in "ZX":
-                    continue
-                if str(self.run_root).encode() in (entry / "environ").read_bytes():
-                    yield int(entry.name)
+        for pid in everybody():
+            if (
+                name_of(pid) == name
+                and not has_ended(pid)
+                and str(self.run_root).encode() in content_of(pid, "environ")
+            ):
+                yield pid
 
     def agents(self):
         return self.below_runs("eidolon-agent")
@@ -295,11 +297,9 @@ class World:
 
     def run_of(self, pid):
         """Name of the run folder of an agent, a guardian or a process of a job; empty when it is not known."""
-        with contextlib.suppress(OSError):
-            text = pathlib.Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace")
-            found = re.search(re.escape(str(self.run_root)) + r"/([^/:\0]+)", text)
-            return found[1] if found else ""
-        return ""
+        text = content_of(pid, "environ").decode(errors="replace")
+        found = re.search(re.escape(str(self.run_root)) + r"/([^/:\0]+)", text)
+        return found[1] if found else ""
 
     def job_of_run(self, run):
         """The job at work in a run folder, once a process of it is there."""
