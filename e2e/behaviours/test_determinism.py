@@ -1,7 +1,7 @@
 """The fixed host model gives the same run again, whatever the machine does meanwhile."""
 
 import pytest
-from determinism import BUILTIN, Determinism
+from determinism import Determinism
 from jobs import prediction_of
 
 # As ranks do that compile the same kernels: the first takes the lock of a cache, others sleep between two looks.
@@ -35,13 +35,7 @@ def test_fixed_is_bit_identical_under_load_stops_slow_disks_and_late_ranks(world
 
 @pytest.mark.alone
 def test_fixed_is_bit_identical_when_ranks_look_for_each_other(world):
-    expect_no_difference(Determinism(world, start="hand", longest_stop=1.0).check(2, seed=11), 2)
-
-
-@pytest.mark.alone
-def test_fixed_is_bit_identical_with_a_thread_that_pins_memory(world):
-    program = BUILTIN.replace("num_workers=1", "num_workers=1, pin_memory=True")
-    expect_no_difference(Determinism(world, program, longest_stop=1.0).check(2, seed=201), 2)
+    expect_no_difference(Determinism(world, is_by_hand=True, longest_stop=1.0).check(2, seed=11), 2)
 
 
 def test_ranks_lock_a_file_in_the_same_order_whichever_the_machine_delays(world):

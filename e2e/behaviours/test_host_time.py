@@ -1,29 +1,17 @@
 """Host time: what the simulating machine does besides changes no prediction, what the job asks for does.
 e2e/host_time/run is the same on whole programs; docs/host_time.md holds its figures."""
 
-import contextlib
-import os
-import subprocess
-import sys
-
 import pytest
-from jobs import prediction_of
+from jobs import busy, prediction_of
 
-# Small collectives of two ranks.
-EAGER = """
-    import os, torch, torch.distributed as dist
-    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    dist.init_process_group("nccl")
-    layers = torch.nn.Sequential(*[torch.nn.Linear(64, 64) for _ in range(40)]).cuda()
-    optimizer = torch.optim.SGD(layers.parameters(), lr=0.1)
-    data = torch.ones(8, 64, device="cuda")
+# Many small launches before a small collective of two ranks: the host decides.
+LAUNCHES = """
+    from ctypes import c_size_t
+    rank.size = 1024
     for step in range(30):
-        loss = layers(data).square().mean()
-        loss.backward()
-        dist.all_reduce(layers[0].weight.grad)
-        optimizer.step()
-        optimizer.zero_grad()
-    dist.destroy_process_group()
+        for _ in range(200):
+            rank.runtime.cudaMemsetAsync(rank.target, step, c_size_t(1024), rank.stream)
+        rank.step(0)
 """
 # What Python computes between the operators takes longer than they do, so that the host decides. Not a loop over
 # numbers: on some processors that takes half as long again in one process of ten, depending on where its pages lie.
@@ -57,17 +45,24 @@ FUNCTIONS = """
         x = torch.relu(x)
         torch.cuda.nvtx.range_pop()
 """
+# The same without a framework: what the measured model times lies between calls.
+BETWEEN_CALLS = """
+    import json
+    from ctypes import c_size_t
+    record = {str(i): [i, i * 2.5, str(i)] for i in range(12)}
+    for step in range(300):
+        for _ in range(200):
+            rank.runtime.cudaMemsetAsync(rank.target, step, c_size_t(64), rank.stream)
+            json.dumps(record), json.dumps(record)
+        rank.step(0)
+"""
 # Random numbers of the host, in memory that is there: what fresh memory costs depends on the machine (docs/host_time.md).
 COMPUTING = """
-    import torch
-    x = torch.ones(64, device="cuda")
-    numbers = torch.zeros(4_000_000)
+    import numpy
+    generator, numbers = numpy.random.default_rng(0), numpy.zeros(4_000_000, numpy.float32)
     for step in range(40):
-        torch.cuda.nvtx.range_push("step")
-        x = torch.relu(x)
-        numbers.normal_()
-        x = torch.relu(x)
-        torch.cuda.nvtx.range_pop()
+        rank.step(0)
+        generator.standard_normal(dtype=numpy.float32, out=numbers)
 """
 # Largest over smallest mean: a machine that runs tests has other work of its own, and the job few iterations.
 APART = 1.10
@@ -75,25 +70,14 @@ APART = 1.10
 SAME = 1.001
 
 
-def predict(world, host_model, script=EAGER, ranks=2, **rest):
-    return prediction_of(world.completed(script, ranks=ranks, host=host_model, **rest))
-
-
-@contextlib.contextmanager
-def busy():
-    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * os.cpu_count())]
-    try:
-        yield
-    finally:
-        for loop in loops:
-            loop.kill()
-            loop.wait()
+def predict(world, host_model, script, **rest):
+    return prediction_of(world.completed(script, host=host_model, **rest))
 
 
 @pytest.mark.alone
 def test_host_time_is_that_of_the_target_whatever_else_this_machine_does(world):
     def predicted():
-        return predict(world, "{}", OPERATORS, ranks=1, warmup=10, measure=30, boundary="{nvtx: step}")
+        return predict(world, "{}", OPERATORS, warmup=10, measure=30, boundary="{nvtx: step}")
 
     alone_, again = predicted(), predicted()
     with busy():
@@ -109,8 +93,7 @@ def expect_the_same_alone_and_busy(world, **rest):
     """Medians of three predictions of COMPUTING each; returns the single ones, in seconds."""
 
     def predicted():
-        found = predict(world, "{}", COMPUTING, ranks=1, warmup=8, measure=20, boundary="{nvtx: step}", **rest)
-        return found["iterationSeconds"]["p50"]
+        return predict(world, "{}", COMPUTING, warmup=8, measure=20, light=True, **rest)["iterationSeconds"]["p50"]
 
     quiet, disturbed = [], []
     for _ in range(3):
@@ -140,8 +123,7 @@ def test_processor_time_of_what_a_program_computes_is_the_same_on_a_busy_machine
 @pytest.mark.alone
 def test_measured_host_time_is_not_other_on_a_busy_machine(world):
     def measured():
-        boundary = "{nvtx: step}"
-        return predict(world, "{kind: measured}", OPERATORS, ranks=1, warmup=30, measure=250, boundary=boundary)
+        return predict(world, "{kind: measured}", BETWEEN_CALLS, warmup=30, measure=250, light=True)
 
     # In turns, so that a neighbour on this machine who comes or goes disturbs both. Runs of one condition are 20 % apart
     # on a virtual machine: what counts is how near to each other the two conditions come.
@@ -161,8 +143,7 @@ def test_measured_host_time_is_not_other_on_a_busy_machine(world):
 
 def test_functions_of_python_cost_time_where_they_are_counted(world):
     def step(kind):
-        boundary = "{nvtx: step}"
-        found = predict(world, f"{{kind: {kind}}}", FUNCTIONS, ranks=1, warmup=5, measure=30, boundary=boundary)
+        found = predict(world, f"{{kind: {kind}}}", FUNCTIONS, warmup=5, measure=30, boundary="{nvtx: step}")
         return found["iterationSeconds"]["p50"]
 
     fixed, counted, again = (step(kind) for kind in ("fixed", "counted", "counted"))
@@ -174,11 +155,13 @@ def test_functions_of_python_cost_time_where_they_are_counted(world):
 
 
 def test_delays_of_the_host_come_from_a_seed_and_make_ranks_wait_for_each_other(world):
-    def delayed(seed, kind="fixed"):
-        jitter = f"{{distribution: exponential, perSecond: 2000, microseconds: 250, seed: {seed}}}"
-        return predict(world, f"{{kind: {kind}, jitter: {jitter}}}")
+    def predicted(jitter=""):
+        return predict(world, f"{{kind: fixed{jitter}}}", LAUNCHES, ranks=2, light=True)
 
-    plain, one, same, other = predict(world, "{kind: fixed}"), delayed(7), delayed(7), delayed(8)
+    def delayed(seed):
+        return predicted(f", jitter: {{distribution: exponential, perSecond: 2000, microseconds: 250, seed: {seed}}}")
+
+    plain, one, same, other = predicted(), delayed(7), delayed(7), delayed(8)
     mean = [found["iterationSeconds"]["mean"] for found in (plain, one, same, other)]
     print(f"without {mean[0] * 1e3:.3f} ms, seed 7 {mean[1] * 1e3:.3f} ms, seed 8 {mean[3] * 1e3:.3f} ms")
     assert one == same, f"the same seed gives {mean[1]} and {mean[2]} s"

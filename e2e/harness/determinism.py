@@ -1,16 +1,11 @@
 """Whether `hostModel: fixed` is bit-identical: one job, run again and again while the machine is disturbed.
 
-    determinism.py --build DIR --python DIR [--runs N] [--seed S] [--program PATH|builtin|fsdp2] [--ranks N] [--servers N]
-                   [--start torchrun|hand|itself] [--keep DIR]
-
 The first run is left alone. The others are disturbed as their seeds say: load on the processors, ranks and agents that
 are stopped for a while, writers that keep the disk busy, ranks that come late. Event logs must equal those of the
 first run byte by byte, and so must the clock readings that the program prints: all lines that begin with "clock".
 What happens at which moment is not repeatable; a seed repeats the kind and the rhythm of the disturbance.
 """
 
-import argparse
-import dataclasses
 import os
 import pathlib
 import random
@@ -23,13 +18,13 @@ import threading
 import time
 
 from determinism_programs import FSDP2
-from server import Server
-from jobs import World, expect_complete
+from jobs import expect_complete, first_difference, lines_of
+from processes import content_of, descendants, name_of
 
-# Data parallel training with what else moves clocks in real programs: workers and threads that load data, timed
-# waits that end and that expire, sleeps, queries of events, values that the host reads.
+# Data parallel training with what else moves clocks in real programs: workers and threads that load data, one that pins
+# memory, timed waits that end and that expire, sleeps, queries of events, values that the host reads.
 BUILTIN = """
-    import os, queue, threading, time, torch, torch.distributed as dist
+    import itertools, os, queue, threading, time, torch, torch.distributed as dist
     from torch.utils.data import DataLoader, Dataset
 
     rank = int(os.environ["RANK"])
@@ -47,7 +42,7 @@ BUILTIN = """
         os.write(1, f"clock {rank} {what} {time.time_ns()} {time.perf_counter_ns()}\\n".encode())
 
     def count(results):
-        for number in range(8):
+        for number in range(16):
             sum(range(rank * 200_000 + number * 50_000))
             results.put(number)
 
@@ -60,7 +55,8 @@ BUILTIN = """
     results = queue.Queue(2)
     threading.Thread(target=count, args=(results,), daemon=True).start()
     side = torch.cuda.Stream()
-    for step, batch in enumerate(DataLoader(Samples(), batch_size=8, num_workers=1)):
+    loaders = [DataLoader(Samples(), batch_size=8, num_workers=1, pin_memory=pins) for pins in (False, True)]
+    for step, batch in enumerate(itertools.chain(*loaders)):
         results.get(timeout=1000)
         batch = batch.cuda(non_blocking=True)
         loss = model(batch).square().mean()
@@ -99,46 +95,16 @@ def read_program(name):
 BY_HAND = """
 import os, subprocess, sys
 if "RANK" not in os.environ:
-    ranks = [subprocess.Popen([sys.executable, *sys.argv], env=dict(os.environ, RANK=str(rank), LOCAL_RANK=str(rank),
-                                                                    WORLD_SIZE="COUNT")) for rank in range(COUNT)]
+    ranks = [subprocess.Popen([sys.executable, *sys.argv], env=dict(os.environ, RANK=rank, LOCAL_RANK=rank, WORLD_SIZE="2"))
+             for rank in "01"]
     sys.exit(max(rank.wait() for rank in ranks))
 """
 
 
-def descendants(root):
-    """Process numbers below `root`."""
-    parents = {}
-    for entry in pathlib.Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-        except (OSError, IndexError):
-            continue  # It has ended.
-    found, open_ = [], [root]
-    while open_:
-        parent = open_.pop()
-        children = [child for child, of in parents.items() if of == parent]
-        found += children
-        open_ += children
-    return sorted(found)
-
-
 def is_rank(process):
     """Also its children, and not yet whoever will call itself one."""
-    try:
-        environment = pathlib.Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
-        command = pathlib.Path(f"/proc/{process}/cmdline").read_bytes()
-    except OSError:
-        return False
-    return any(line.startswith(b"RANK=") for line in environment) and b"python" in command
-
-
-def is_agent(process):
-    try:
-        return pathlib.Path(f"/proc/{process}/comm").read_text().startswith("eidolon-agent")
-    except OSError:
-        return False
+    environment = content_of(process, "environ").split(b"\0")
+    return any(line.startswith(b"RANK=") for line in environment) and b"python" in content_of(process, "cmdline")
 
 
 BUSY = "while True: sum(range(100_000))"
@@ -221,8 +187,8 @@ class Disturbance:
                 self.change_load()
             if now >= next_look:
                 next_look = now + 0.1
-                below = descendants(self.root)
-                ranks, agents = [p for p in below if is_rank(p)], [p for p in below if is_agent(p)]
+                below = sorted(descendants(self.root))
+                ranks, agents = [p for p in below if is_rank(p)], [p for p in below if name_of(p) == "eidolon-agent"]
                 self.delay(ranks)
             if now >= next_stop and ranks:
                 next_stop = now + self.random.expovariate(self.stops)
@@ -252,151 +218,49 @@ class Disturbance:
                 self.stop(process, self.random.uniform(0, self.longest_stop))
 
 
-@dataclasses.dataclass
-class Outcome:
-    events: dict  # The bytes of each event log, by name.
-    clocks: list  # What the program printed of its clocks, sorted: ranks take turns at random.
-
-
-@dataclasses.dataclass
-class Difference:
-    seed: int
-    disturbance: str
-    where: str
-    first: str  # The line of the first run; empty: there is none.
-    other: str
-
-    def __str__(self):
-        return (
-            f"seed {self.seed} ({self.disturbance}): {self.where} differs first at\n"
-            f"  alone     {self.first}\n  disturbed {self.other}"
-        )
-
-
-def first_difference(one, other):
-    """The first pair of lines that differ, or None."""
-    for number in range(max(len(one), len(other))):
-        pair = [lines[number] if number < len(lines) else "" for lines in (one, other)]
-        if pair[0] != pair[1]:
-            return tuple(pair)
-    return None
-
-
 class Determinism:
-    """A program and the server that runs it. `world` is a jobs.World.
+    """A program of two ranks and the server that runs it. `world` is a jobs.World. `is_by_hand`: a launcher of ours starts
+    the ranks, and not torchrun."""
 
-    `start`: who starts the ranks: torchrun, a launcher of ours ("hand", on one server), or the program "itself".
-    `keep`: a folder for the logs of runs that differ. `job`: more for World.job."""
-
-    def __init__(
-        self,
-        world,
-        program=None,
-        ranks=2,
-        servers=1,
-        start="torchrun",
-        longest_stop=3.0,
-        seconds=300,
-        keep=None,
-        job=None,
-    ):
-        self.world, self.ranks, self.servers, self.longest_stop = world, ranks, servers, longest_stop
-        self.seconds, self.keep = seconds, keep and pathlib.Path(keep)
+    def __init__(self, world, program=BUILTIN, is_by_hand=False, longest_stop=3.0):
+        self.world, self.longest_stop = world, longest_stop
         self.stops = []  # Of each disturbed run.
-        self.program = textwrap.dedent(program or BUILTIN)
-        if start == "hand":
-            self.program = BY_HAND.replace("COUNT", str(ranks)) + self.program
-        self.job = dict({} if start == "torchrun" else {"command": ["python", "script.py"]}, **(job or {}))
+        self.program = textwrap.dedent(program)
+        self.job = {"ranks": 2, "measure": 100}
+        if is_by_hand:
+            self.program = BY_HAND + self.program
+            self.job |= {"command": ["python", "script.py"], "starts": 2}
 
     def run(self, seed=None):
-        """(outcome, what disturbed it). Without a seed nothing does."""
-        document = self.world.job(self.program, ranks=self.ranks, servers=self.servers, measure=100, **self.job)
+        """(lines of each event log and of what the program prints of its clocks, what disturbed it). Without a seed nothing
+        does."""
+        document = self.world.job(self.program, **self.job)
         if seed is None:
-            return self.outcome(self.world.server.run(document, seconds=self.seconds)), "not disturbed"
+            return self.outcome(self.world.server.run(document, seconds=300)), "not disturbed"
         with tempfile.TemporaryDirectory(dir=self.world.folder) as folder:
-            root = self.world.server.process.pid
-            with Disturbance(root, seed, folder, self.longest_stop) as disturbance:
-                job = self.world.server.run(document, seconds=self.seconds)
+            with Disturbance(self.world.server.process.pid, seed, folder, self.longest_stop) as disturbance:
+                job = self.world.server.run(document, seconds=300)
         self.stops.append(disturbance.count)
         return self.outcome(job), disturbance.describe()
 
     def outcome(self, job):
         expect_complete(job)
-        log = self.world.server.logs(job["metadata"]["name"])
-        clocks = sorted(line for line in log.splitlines() if line.startswith("clock"))
-        return Outcome(events=self.world.event_logs(job), clocks=clocks)
+        # Sorted: ranks take turns at random.
+        clocks = sorted(line for line in self.world.logs(job).splitlines() if line.startswith("clock"))
+        logs = lines_of(self.world.event_logs(job))
+        assert any(logs.values()), "no event log was written"
+        return logs | {"what the program's clocks show": clocks}
 
-    def save(self, outcome, name):
-        """For looking at afterwards, in the folder that was given to keep it."""
-        if not self.keep:
-            return
-        folder = self.keep / name
-        folder.mkdir(parents=True, exist_ok=True)
-        for log, text in outcome.events.items():
-            (folder / log).write_bytes(text)
-        (folder / "clocks").write_text("\n".join(outcome.clocks) + "\n")
-
-    def compare(self, one, other, seed, disturbance):
-        """The first difference of two outcomes, or None."""
-        texts = [
-            {name: log.decode().splitlines() for name, log in outcome.events.items()}
-            | {"what the program's clocks show": outcome.clocks}
-            for outcome in (one, other)
-        ]
-        for where in sorted(texts[0].keys() | texts[1].keys()):
-            different = first_difference(*(text.get(where, []) for text in texts))
-            if different:
-                return Difference(seed, disturbance, where, *different)
-        if one.events != other.events:
-            return Difference(seed, disturbance, "the end of an event log", "", "")
-        return None
-
-    def check(self, runs, seed, tell=lambda line: print(line, flush=True)):
-        """Differences of `runs` disturbed runs from one that was left alone; seeds count up from `seed`."""
+    def check(self, runs, seed):
+        """Describes the disturbed runs that differ from one that was left alone; seeds count up from `seed`."""
         alone, _ = self.run()
-        if not any(alone.events.values()):
-            raise AssertionError("no event log was written")
-        self.save(alone, "alone")
-        differences = []
+        differing = []
         for number in range(seed, seed + runs):
             started = time.monotonic()
             outcome, disturbance = self.run(number)
-            difference = self.compare(alone, outcome, number, disturbance)
-            if difference:
-                differences.append(difference)
-                self.save(outcome, f"seed{number}")
-            tell(
-                f"     {time.monotonic() - started:.1f} s: "
-                + (str(difference) if difference else f"seed {number} ({disturbance}): the same")
-            )
-        return differences
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--build", required=True)
-    parser.add_argument("--python", required=True)
-    parser.add_argument("--runs", type=int, default=50)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--program", default="builtin", help="a Python file, 'builtin' or 'fsdp2'")
-    parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--servers", type=int, default=1)
-    parser.add_argument("--start", choices=("torchrun", "hand", "itself"), default="torchrun")
-    parser.add_argument("--keep", help="a folder for the logs of runs that differ")
-    a = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # Nothing stays behind: neither load nor stopped ranks.
-    program = read_program(a.program)
-    with tempfile.TemporaryDirectory(prefix="determinism-") as folder, Server(a.build, a.python) as server:
-        world = World(server, folder)
-        different = Determinism(world, program, ranks=a.ranks, servers=a.servers, start=a.start, keep=a.keep).check(
-            a.runs, a.seed
-        )
-    print(
-        f"determinism: {a.runs} disturbed runs, {len(different)} differ"
-        + (f": seeds {', '.join(str(d.seed) for d in different)}" if different else "")
-    )
-    return 1 if different else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+            where = first_difference(alone, outcome)
+            text = f"seed {number} ({disturbance}): {where or 'the same'}"
+            if where:
+                differing.append(text)
+            print(f"     {time.monotonic() - started:.1f} s: {text}", flush=True)
+        return differing
