@@ -4,7 +4,7 @@ import json
 import time
 
 import pytest
-from jobs import await_that, busy, expect_failed, expect_same, light_script, wait_for_line
+from jobs import await_that, busy, expect_complete, expect_failed, expect_same, light_script, wait_for_line
 from server import verdict
 
 # A small data-parallel loop; DELAY is filled in by tests.
@@ -22,23 +22,29 @@ LOOP = """
 """
 
 
+def loop(world, statement="pass", host="{kind: fixed}"):
+    return world.run(LOOP.replace("DELAY", statement), ranks=2, measure=100, host=host, nccl=True)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(world):
+    return loop(world)
+
+
 @pytest.mark.alone
-def test_fixed_host_model_is_bit_identical_on_a_loaded_machine_and_with_delays(world):
+def test_fixed_host_model_is_bit_identical_on_a_loaded_machine_and_with_delays(world, undisturbed):
     # Work of the CPU that calls nothing of the GPU costs nothing in the fixed model, however long it takes.
     delay = "sum(range(4_000_000)) if rank == 1 else None"
-
-    def whole(statement):
-        return world.run(LOOP.replace("DELAY", statement), ranks=2, measure=100, nccl=True)
 
     def light(spin, measure):
         script = f"for step in range(10): rank.step({spin} * rank.rank)"
         return world.run(script, ranks=2, measure=measure, light=True)
 
-    alone, stopped, not_stopped = whole("pass"), light(0, measure=4), light(0, measure=100)
+    stopped, not_stopped = light(0, measure=4), light(0, measure=100)
     few, all_ = (sum(map(len, world.event_logs(job).values())) for job in (stopped, not_stopped))
     assert few < all_, "a job that is stopped after 6 of 10 iterations logs them all"
     with busy():
-        expect_same(world, alone, whole(delay))
+        expect_same(world, undisturbed, loop(world, delay))
         expect_same(world, stopped, light(4_000_000, measure=4))
 
 
@@ -76,10 +82,10 @@ def test_ranks_may_start_in_any_order(world):
 
 
 @pytest.mark.alone
-def test_the_measured_host_model_keeps_the_gpus_work(world):
+def test_the_measured_host_model_keeps_the_gpus_work(world, undisturbed):
     predictions = {}
-    for model in ("fixed", "measured"):
-        job = world.completed(LOOP.replace("DELAY", "pass"), ranks=2, host=f"{{kind: {model}}}", nccl=True)
+    for model, job in (("fixed", undisturbed), ("measured", loop(world, host="{kind: measured}"))):
+        expect_complete(job)
         p = predictions[model] = job["status"]["prediction"]
         print(f"{model}: {p['iterationSeconds']['mean'] * 1e6:.1f} us, {json.dumps(p['breakdown'])}")
         assert abs(sum(p["breakdown"].values()) - 1) < 1e-6, "the shares do not add up to 1"
