@@ -1,6 +1,6 @@
 """Kubernetes: which tests run, the line that each prints, and what they stand on.
 
-A test that passed prints one line, its name, seconds and docstring, and below it what it found.
+A test prints one line, its name, seconds and docstring, and below it what it found, or why it failed.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from monitoring import Prometheus, make_image
 from simulation_jobs import AS_USER, complete, embedded_first, iterations, leaves_nothing, light, nodes_of, submit
 from standing import Cluster, missing
 
-REPORTS, SENTENCE = pytest.StashKey(), pytest.StashKey()
+REPORTS, SENTENCE, OVER = pytest.StashKey(), pytest.StashKey(), pytest.StashKey()
 # Of a test alone, without what it stands on: two jobs on a machine that is busy with other things.
 TEST_SECONDS = 2 * PATIENCE_SECONDS
 SECOND = 2  # Number of the second node.
@@ -94,12 +94,33 @@ def pytest_runtest_makereport(item, call):
     return report
 
 
-def pytest_report_teststatus(report):
+def pytest_report_teststatus(report, config):
+    """The line of a test: its seconds, its sentence, and below it what it found, or first why it failed."""
     sentence = dict(report.user_properties).get("sentence")
-    if report.when != "call" or not report.passed or sentence is None:
+    if sentence is None or report.skipped or (report.passed and report.when != "call") or OVER in config.stash:
         return None
-    word = f"PASSED {report.duration:6.1f} s  {sentence}"
-    return "passed", ".", "\n     ".join([word, *report.capstdout.rstrip().splitlines()])
+    found = report.capstdout.rstrip().splitlines() if report.passed else [reason_of(report)]
+    lines = "\n     ".join([f"{report.duration:6.1f} s  {sentence}", *found])
+    if report.passed:
+        return "passed", ".", f"PASSED {lines}"
+    return ("failed", "F", f"FAILED {lines}") if report.when == "call" else ("error", "E", f"ERROR {lines}")
+
+
+def pytest_sessionfinish(session):
+    session.config.stash[OVER] = True  # pytest's own summary names failed tests by its own words.
+
+
+def pytest_terminal_summary(terminalreporter):
+    for report in [*terminalreporter.stats.get("failed", ()), *terminalreporter.stats.get("error", ())]:
+        if hasattr(report, "duration"):
+            line = f"failed after {report.duration:.1f} s: {report.nodeid}: {reason_of(report)}"
+            terminalreporter.write_line(line)
+
+
+def reason_of(report):
+    """The first line of what a failed test expected and saw."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    return (crash.message if crash else str(report.longrepr)).strip().partition("\n")[0]
 
 
 # --- what tests stand on -------------------------------------------------------------

@@ -97,10 +97,14 @@ def test_steps_are_chosen_by_name_and_some_only_so():
 
 
 # --- what a failed test does to the others ---------------------------------------------
-TESTS = """
+TESTS = '''
 import os
+import pathlib
 import conftest as kube
 import pytest
+
+kube.HERE = pathlib.Path(__file__).parent
+kube.forms.step_of = lambda name: "rest"
 
 class Cluster:
     def log(self, what):
@@ -120,20 +124,23 @@ else:
     build = pytest.fixture(lambda tmp_path_factory: tmp_path_factory.mktemp("build"), scope="session", name="build")
 
 def test_fails():
+    """Says what is wrong."""
     raise kube.Failure("wrong")
 
 def test_trips():
+    """Has no status."""
     return {{}}["status"]
 
 def test_passes():
-    pass
-"""
+    """Stands."""
+    print("found")
+'''
 
 
-def inner(folder, cluster):
+def inner(folder, cluster, *words):
     """(output, what was asked of the cluster) of three tests, of which two fail."""
     (folder / "test_inner.py").write_text(TESTS.format(cluster=cluster))
-    said = pytest_of("-p", "conftest", "test_inner.py", folder=folder)
+    said = pytest_of("-p", "conftest", "test_inner.py", *words, folder=folder)
     return said, (folder / "log").read_text().split() if cluster else []
 
 
@@ -141,6 +148,21 @@ def test_a_failed_test_is_tidied_up_after_and_hides_no_other(tmp_path):
     said, log = inner(tmp_path, cluster=True)
     assert log == ["bring", "tidy", "bring", "tidy", "bring"]
     assert "2 failed, 1 passed" in said and "KeyError: 'status'" in said and "wrong" in said
+
+
+def test_the_line_of_a_failed_test_has_its_seconds_its_sentence_and_the_reason(tmp_path):
+    said, _ = inner(tmp_path, True, "-v")
+    said = re.sub(r"\d+\.\d s", "0.0 s", said)
+    lines = [line.split("  [")[0].strip() for line in said.splitlines()]
+    for name, found in [
+        ("test_fails FAILED    0.0 s  Says what is wrong.", "cluster_commands.Failure: wrong"),
+        ("test_trips FAILED    0.0 s  Has no status.", "KeyError: 'status'"),
+        ("test_passes PASSED    0.0 s  Stands.", "found"),
+    ]:
+        at = lines.index(f"test_inner.py::{name}")
+        assert lines[at + 1] == found
+    assert "failed after 0.0 s: test_inner.py::test_fails: cluster_commands.Failure: wrong" in lines
+    assert any(line.startswith("FAILED test_inner.py::test_trips - KeyError") for line in lines)
 
 
 def test_nothing_runs_without_the_cluster(tmp_path):

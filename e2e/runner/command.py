@@ -134,7 +134,9 @@ class Run:
             print("".join(f"     | {line}\n" for line in last), end="", flush=True)
             return
         print(f"     {shown(ended.command)}  (status {ended.status}); see {ended.log.relative_to(ROOT)}:")
-        print("     failed tests:", ", ".join(one.test for one in results.of_failed()) or "the part itself")
+        print("     failed tests:" if results.of_failed() else "     failed: the part itself")
+        for one in results.of_failed():
+            print(f"       {one.test} after {one.seconds:.1f} s: {one.reason}".rstrip(": "))
         print("\n".join("     | " + line for line in results.words()), flush=True)
 
     def repeat_failed(self):

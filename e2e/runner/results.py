@@ -11,15 +11,17 @@ OUTCOMES = {"ok  ": "passed", "FAIL": "failed", "skip": "skipped"}
 COUNTS = re.compile(r"(\d+) passed, (\d+) failed")
 STARTS = re.compile(r"^starts of torch: (\d+)$", re.M)
 LINES_MAX = 300
+REASON_MAX = 300  # Characters.
 
 
 class Result(typing.NamedTuple):
-    """Of a test. `words`: lines that it printed, where it failed."""
+    """Of a test. Where it failed, `words` are lines that it printed, and `reason` is what it expected and saw, in a line."""
 
     test: str
     seconds: float
     outcome: str
     words: tuple = ()
+    reason: str = ""
 
 
 def read_junit(file):
@@ -39,7 +41,17 @@ def read_case(case):
     outcome = outcome_of(case)
     texts = [part.text or part.get("message") or "" for part in case if part.tag != "properties"]
     words = [line for text in texts for line in text.splitlines()] if outcome == "failed" else []
-    return Result(name, float(case.get("time") or 0), outcome, tuple(beginning_and_end(words)))
+    reason = reason_of(case) if outcome == "failed" else ""
+    return Result(name, float(case.get("time") or 0), outcome, tuple(beginning_and_end(words)), reason)
+
+
+def reason_of(case):
+    """The first line of a failure's message. CTest has none: then the first that GoogleTest printed of a failure."""
+    of_googletest = re.search(r": Failure\n((?:.+\n){1,4})", case.findtext("system-out") or "")
+    if of_googletest:
+        return " ".join(of_googletest[1].split())[:REASON_MAX]
+    messages = [part.get("message") or "" for part in case if part.tag in ("failure", "error")]
+    return "".join(messages[:1]).strip().partition("\n")[0][:REASON_MAX]
 
 
 def outcome_of(case):

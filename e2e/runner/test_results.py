@@ -197,3 +197,25 @@ def test_without_a_failed_test_the_end_of_the_log_is_shown(tmp_path):
 
 def test_starts_of_torch_are_added_up(tmp_path):
     assert Results(tmp_path / "none", "starts of torch: 3\nx\nstarts of torch: 4\n", True).starts_of_torch() == 7
+
+
+def test_reasons_are_the_first_lines_of_failures(tmp_path):
+    text = """<testsuites><testsuite>
+<testcase name="A.B" status="fail" time="1.53"><failure message="Failed"/><system-out>[ RUN      ] A.B
+a_test.cc:7: Failure
+Expected equality of these values:
+  1
+  2
+
+</system-out></testcase>
+<testcase file="a/test_b.py" classname="a.test_b" name="test_c" time="2.5">
+<error message="Failure: job x is over: not within 900 s&#10;more">all</error></testcase>
+<testcase name="A.C" status="run" time="0.1"/>
+</testsuite></testsuites>"""
+    (tmp_path / "a.xml").write_text(text)
+
+    assert [one.reason for one in read_junit(tmp_path / "a.xml")] == [
+        "Expected equality of these values: 1 2",
+        "Failure: job x is over: not within 900 s",
+        "",
+    ]
