@@ -3,7 +3,7 @@
 import shlex
 
 from claims import commands
-from cluster_commands import NAMESPACE, ROOT, kube
+from cluster_commands import NAMESPACE, ROOT, in_cluster
 from monitoring import INTERVAL_SECONDS
 
 VALUES = {
@@ -30,7 +30,7 @@ def helm(verb, words=(), chart="helm/eidolon", **values):
     words = words or ["helm", verb, "eidolon", str(ROOT / chart), "-n", NAMESPACE]
     words = [ROOT / word if word == "helm/eidolon" else word for word in words]
     sets = [word for pair in changed.items() for word in ("--set", "=".join(pair))]
-    kube(*words, "--wait", "--timeout", HELM_SECONDS, *sets, timeout=600)
+    in_cluster(*words, "--wait", "--timeout", HELM_SECONDS, *sets, timeout=600)
 
 
 def install_words():
@@ -41,4 +41,4 @@ def install_words():
 
 
 def is_installed():
-    return "eidolon" in kube("helm", "list", "-n", NAMESPACE, "--short").split()
+    return "eidolon" in in_cluster("helm", "list", "-n", NAMESPACE, "--short").split()

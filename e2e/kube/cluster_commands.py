@@ -33,12 +33,12 @@ def call(*command, check=True, text_in=None, timeout=300, cwd=None):
     return done.stdout
 
 
-def kube(*command, **more):
+def in_cluster(*command, **more):
     return call(CLUSTER / "kube.sh", *command, **more)
 
 
 def kubectl(*command, **more):
-    return kube("kubectl", *command, **more)
+    return in_cluster("kubectl", *command, **more)
 
 
 def team(*words, **more):
@@ -88,7 +88,7 @@ def jobs_path(namespace):
     return f"/apis/eidolon.dev/v1alpha1/namespaces/{namespace}/simulationjobs"
 
 
-def wait(what, seconds, test):
+def wait(what, test, seconds=SETTLE_SECONDS):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         value = test()
@@ -125,7 +125,7 @@ def finished(job, seconds, namespace=TEAM):
         status = get("simjob", job, namespace).get("status", {})
         return status if status.get("phase") in ("Complete", "Failed", "Interrupted") else None
 
-    return wait(f"job {job} is over", seconds, over)
+    return wait(f"job {job} is over", over, seconds)
 
 
 def make_namespace(name):
@@ -158,11 +158,11 @@ def scale_controllers(count):
     label = ("-l", "app.kubernetes.io/component=controller")
     kubectl("-n", NAMESPACE, "scale", "deployment", "eidolon-controller", f"--replicas={count}")
     if count == 0:
-        wait("no controller is left", SETTLE_SECONDS, lambda: not names("pods", *label, namespace=NAMESPACE))
+        wait("no controller is left", lambda: not names("pods", *label, namespace=NAMESPACE))
         return
     settle("deployment/eidolon-controller")
     pods = names("pods", *label, namespace=NAMESPACE)
-    wait("one leads", SETTLE_SECONDS, lambda: f"pod/{leader_pod()}" in pods)
+    wait("one leads", lambda: f"pod/{leader_pod()}" in pods)
 
 
 def settle(service):

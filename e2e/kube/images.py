@@ -22,8 +22,9 @@ import sys
 import tarfile
 import tempfile
 
+import mkimage
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-MAKE = ROOT / "e2e/kube/cluster/images/mkimage.py"
 LOADER = "/lib64/ld-linux-x86-64.so.2"
 NOBODY = "65532:65532"
 REGISTRY = "e2e.local"
@@ -64,19 +65,14 @@ def libraries_of(program):
     return found
 
 
-def make(out, name, arguments):
-    subprocess.run([sys.executable, str(MAKE), str(out), name, *arguments], check=True)
+def make(out, name, **content):
+    mkimage.write_image(out, name, **content)
     print(f"{name}: {out} ({out.stat().st_size / 1e6:.1f} MB)", flush=True)
 
 
-def words(**options):
-    """Options of mkimage.py; of one that has several values, each."""
-    pairs = [(name, values if isinstance(values, list) else [values]) for name, values in options.items()]
-    return [word for name, values in pairs for value in values for word in (f"--{name}", value)]
-
-
-def file_arguments(files):
-    return words(file=[f"{pathlib.Path(source).resolve()}={target}" for target, source in sorted(files.items())])
+def pairs(files):
+    """(path on this machine, path in the image), for mkimage, of files by their path in the image."""
+    return [(pathlib.Path(source).resolve(), target) for target, source in sorted(files.items())]
 
 
 def files_of_services(build):
@@ -91,9 +87,9 @@ def files_of_services(build):
 
 
 def services(build, out, tag, registry=REGISTRY):
-    start = words(entrypoint='["/eidolon/bin/eidolon-operator"]', env="LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu")
-    files = file_arguments(files_of_services(build))
-    make(out / "services.tar", f"{registry}/services:{tag}", [*files, *words(user=NOBODY), *start])
+    files, start = pairs(files_of_services(build)), ["/eidolon/bin/eidolon-operator"]
+    env = ["LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu"]
+    make(out / "services.tar", f"{registry}/services:{tag}", files=files, user=NOBODY, entrypoint=start, env=env)
 
 
 def files_of_injection(build):
@@ -110,8 +106,8 @@ def files_of_injection(build):
 
 
 def injection(build, out, tag, registry=REGISTRY):
-    arguments = [*file_arguments(files_of_injection(build)), *words(user=NOBODY)]
-    make(out / "injection.tar", f"{registry}/injection:{tag}", arguments)
+    files = pairs(files_of_injection(build))
+    make(out / "injection.tar", f"{registry}/injection:{tag}", files=files, user=NOBODY)
 
 
 def torch_environment():
@@ -120,29 +116,25 @@ def torch_environment():
 
 def torch_key():
     """Names the image by what it holds."""
-    return hashlib.sha256((torch_environment() + MAKE.read_text() + " ".join([*TORCH, VENDOR])).encode()).hexdigest()[
-        :12
-    ]
+    text = torch_environment() + pathlib.Path(mkimage.__file__).read_text() + " ".join([*TORCH, VENDOR])
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def torch(base, out):
     packages = pathlib.Path(torch_environment()) / "lib/python3.11/site-packages"
     key = torch_key()
-    target = out / f"torch-{key}.tar"
-    name = f"e2e.local/torch:{key}"
+    target, name = out / f"torch-{key}.tar", f"e2e.local/torch:{key}"
     if not target.exists():
         run = out / f"torchrun-{key}"
         run.write_text("#!/usr/bin/python3\nimport sys\nfrom torch.distributed.run import main\nsys.exit(main())\n")
         run.chmod(0o755)
-        trees = [f"{packages / name}=/opt/python/{name}" for name in TORCH if (packages / name).is_dir()]
-        trees += [f"{path}=/opt/python/{path.name}" for path in sorted(packages.glob("torch-*.dist-info"))]
-        trees += [f"{path}=/opt/python/{path.name}" for path in sorted(packages.glob("numpy-*.dist-info"))]
-        files = {"/opt/python/typing_extensions.py": packages / "typing_extensions.py", "/usr/local/bin/torchrun": run}
-        files[f"/opt/python/{VENDOR}"] = packages / VENDOR
-        files = [f"{source}={target}" for target, source in files.items()]
-        start = words(env="PYTHONPATH=/opt/python", user="1000:1000", workdir="/tmp")
-        arguments = [*words(layer=str(base), tree=trees, file=files), *start, "--plain"]
-        make(target, name, arguments)
+        trees = [packages / name for name in TORCH if (packages / name).is_dir()]
+        trees += sorted([*packages.glob("torch-*.dist-info"), *packages.glob("numpy-*.dist-info")])
+        files = [(run, "/usr/local/bin/torchrun")]
+        files += [(packages / path, f"/opt/python/{path}") for path in ("typing_extensions.py", VENDOR)]
+        trees = [(path, f"/opt/python/{path.name}") for path in trees]
+        start = {"env": ["PYTHONPATH=/opt/python"], "user": "1000:1000", "workdir": "/tmp"}
+        make(target, name, layer=base, trees=trees, files=files, plain=True, **start)
         run.unlink()
     print(f"{name}: {target}")
 
@@ -168,30 +160,27 @@ def foreign(base, out):
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         older, newer = base.parent / "older.tar", work / "newer.tar"
-        make(out / "older.tar", "e2e.local/older:test", words(layer=str(older), user=NOBODY))
+        make(out / "older.tar", "e2e.local/older:test", layer=older, user=NOBODY)
         without_shells(base.parent / "newer.tar", newer)
-        make(out / "newer.tar", "e2e.local/newer:test", words(layer=str(newer), user=NOBODY))
+        make(out / "newer.tar", "e2e.local/newer:test", layer=newer, user=NOBODY)
         with tarfile.open(base.parent / "musl.tar") as system:
             (work / "libc.so").write_bytes(system.extractfile("./lib/x86_64-linux-musl/libc.so").read())
         link = f"-L{work} -lc -Wl,--dynamic-linker=/lib/ld-musl-x86_64.so.1 -o {work}/program"
         gcc = f"gcc -nostdlib -nostartfiles -no-pie -fno-stack-protector -x c - -x none {link}".split()
         subprocess.run(gcc, check=True, input=MUSL_PROGRAM, text=True)
-        musl = words(layer=str(base.parent / "musl.tar"), user=NOBODY, file=f"{work / 'program'}=/program")
-        make(out / "musl.tar", "e2e.local/musl:test", musl)
+        system, program = base.parent / "musl.tar", (work / "program", "/program")
+        make(out / "musl.tar", "e2e.local/musl:test", layer=system, user=NOBODY, files=[program])
 
 
 def cpu_torch(base, out):
     system = base.parent / "cpu-torch.tar"
     if not system.exists():
-        subprocess.run(
-            ["mmdebstrap", "--quiet", "--variant=extract", "--include=python3-torch,python3", "bookworm", str(system)],
-            check=True,
-        )
+        command = ["mmdebstrap", "--quiet", "--variant=extract", "--include=python3-torch,python3", "bookworm"]
+        subprocess.run([*command, system], check=True)
     # Its alternatives of linear algebra are links that only its set-up would make.
     libraries = "/usr/lib/x86_64-linux-gnu"
     path = f"LD_LIBRARY_PATH={libraries}/blas:{libraries}/lapack"
-    arguments = [*words(layer=str(system), user=NOBODY, env=path), "--plain"]
-    make(out / "cpu-torch.tar", "e2e.local/cpu-torch:test", arguments)
+    make(out / "cpu-torch.tar", "e2e.local/cpu-torch:test", layer=system, user=NOBODY, env=[path], plain=True)
 
 
 OURS = {"services": services, "injection": injection}

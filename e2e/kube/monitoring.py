@@ -2,7 +2,7 @@
 
 The Prometheus operator is not built for this: it would cost as much as Prometheus itself. `scrape_configuration` does for
 the fields that the chart uses what the operator does with them (prometheus-operator: pkg/prometheus/promcfg.go), and
-refuses a PodMonitor that has any other. The API server knows the monitors by the definitions below.
+refuses a PodMonitor that has any other. The API server knows the monitors by the definitions of jobs/monitors.yaml.
 """
 
 import json
@@ -12,36 +12,17 @@ import urllib.parse
 
 import yaml
 
-from cluster_commands import CLUSTER, HERE, call, kube, kubectl, wait
+from cluster_commands import HERE, in_cluster, kubectl, wait
+from mkimage import write_image
 
 NAMESPACE = "monitoring"
 GROUP = "monitoring.coreos.com"
 IMAGE = "e2e.local/prometheus:3"
-KINDS = {"PodMonitor": "podmonitors", "PrometheusRule": "prometheusrules"}
+PLURALS = ("podmonitors", "prometheusrules")
 # Of a scrape; with the same meaning in Prometheus.
 LIMITS = ("sampleLimit", "labelLimit", "labelNameLengthLimit", "labelValueLengthLimit", "bodySizeLimit")
 META = "__meta_kubernetes_"
 INTERVAL_SECONDS = 2  # Of the chart's PodMonitors here; 15 by default.
-
-
-def definition(kind):
-    """The operator's kind, its schema left open."""
-    plural = KINDS[kind]
-    open_spec = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": open_spec}}}
-    spec = {
-        "group": GROUP,
-        "scope": "Namespaced",
-        "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
-        "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
-    }
-    metadata = {"name": f"{plural}.{GROUP}"}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": metadata,
-        "spec": spec,
-    }
 
 
 def label(name):
@@ -86,52 +67,48 @@ def scrape_configuration(monitor):
     only(spec, ("namespaceSelector", "selector", "podTargetLabels", "podMetricsEndpoints", *LIMITS), name)
     everywhere = spec.get("namespaceSelector", {})
     assert everywhere in ({}, {"any": True}), f"{name}: namespaces {everywhere}"
-    jobs = []
-    for number, endpoint in enumerate(spec["podMetricsEndpoints"]):
-        only(endpoint, ("port", "interval", "honorLabels", "metricRelabelings"), name)
-        rules = [{**keep("(Failed|Succeeded)", "pod_phase"), "action": "drop"}]
-        rules += selection(spec["selector"], name)
-        rules.append(keep(endpoint["port"], "pod_container_port_name"))
-        rules += [
-            copied("namespace", "namespace"),
-            copied("pod_container_name", "container"),
-            copied("pod_name", "pod"),
-        ]
-        for key in spec.get("podTargetLabels", []):
-            rules.append(copied(f"pod_label_{label(key)}", label(key), regex="(.+)", replacement="$1"))
-        rules += [
-            {"target_label": "job", "replacement": name},
-            {"target_label": "endpoint", "replacement": endpoint["port"]},
-        ]
-        discovery = {"role": "pod"}
-        if not everywhere:
-            discovery["namespaces"] = {"names": [metadata["namespace"]]}
-        jobs.append(
-            {
-                "job_name": f"podMonitor/{name}/{number}",
-                "scrape_interval": endpoint["interval"],
-                "scrape_timeout": endpoint["interval"],
-                "honor_labels": endpoint.get("honorLabels", False),
-                "kubernetes_sd_configs": [discovery],
-                "relabel_configs": rules,
-                "metric_relabel_configs": [snake(rule) for rule in endpoint.get("metricRelabelings", [])],
-                **snake({limit: spec[limit] for limit in LIMITS if limit in spec}),
-            }
-        )
-    return jobs
+    return [job_of(metadata, spec, number, not everywhere) for number in range(len(spec["podMetricsEndpoints"]))]
 
 
-def installed(kind):
-    """Objects of the operator's kinds, as the API server has them."""
-    return json.loads(kubectl("get", f"{KINDS[kind]}.{GROUP}", "-A", "-o", "json"))["items"]
+def job_of(metadata, spec, number, is_narrow):
+    """The job of Prometheus for one endpoint of a PodMonitor; a narrow one sees the monitor's namespace alone."""
+    name, endpoint = f"{metadata['namespace']}/{metadata['name']}", spec["podMetricsEndpoints"][number]
+    only(endpoint, ("port", "interval", "honorLabels", "metricRelabelings"), name)
+    rules = [
+        {**keep("(Failed|Succeeded)", "pod_phase"), "action": "drop"},
+        *selection(spec["selector"], name),
+        keep(endpoint["port"], "pod_container_port_name"),
+        copied("namespace", "namespace"),
+        copied("pod_container_name", "container"),
+        copied("pod_name", "pod"),
+    ]
+    for key in spec.get("podTargetLabels", []):
+        rules.append(copied(f"pod_label_{label(key)}", label(key), regex="(.+)", replacement="$1"))
+    rules.append({"target_label": "job", "replacement": name})
+    rules.append({"target_label": "endpoint", "replacement": endpoint["port"]})
+    namespaces = {"namespaces": {"names": [metadata["namespace"]]}} if is_narrow else {}
+    return {
+        "job_name": f"podMonitor/{name}/{number}",
+        "scrape_interval": endpoint["interval"],
+        "scrape_timeout": endpoint["interval"],
+        "honor_labels": endpoint.get("honorLabels", False),
+        "kubernetes_sd_configs": [{"role": "pod", **namespaces}],
+        "relabel_configs": rules,
+        "metric_relabel_configs": [snake(rule) for rule in endpoint.get("metricRelabelings", [])],
+        **snake({limit: spec[limit] for limit in LIMITS if limit in spec}),
+    }
+
+
+def installed(plural):
+    """Objects of a kind of the operator, as the API server has them."""
+    return json.loads(kubectl("get", f"{plural}.{GROUP}", "-A", "-o", "json"))["items"]
 
 
 def make_image(cache, out):
     """Prometheus and nothing else."""
     program, archive = cache / "bin/prometheus", out / "prometheus.tar"
     if not archive.exists() or archive.stat().st_mtime < program.stat().st_mtime:
-        files = ("--file", f"{program}=/prometheus", "--user", "65534:65534", "--plain")
-        call("python3", CLUSTER / "images/mkimage.py", archive, IMAGE, *files)
+        write_image(archive, IMAGE, files=[(program, "/prometheus")], user="65534:65534", plain=True)
     return archive
 
 
@@ -141,19 +118,15 @@ class Prometheus:
     @staticmethod
     def define():
         """Before the chart is installed: it makes monitors only where they are known."""
-        kubectl("apply", "-f", "-", text_in=yaml.safe_dump_all(map(definition, KINDS)))
-        for kind, plural in KINDS.items():
-            kubectl("wait", "--for=condition=Established", f"crd/{plural}.{GROUP}", "--timeout=30s")
-            wait(
-                f"{kind} is served",
-                30,
-                lambda plural=plural: plural in kube("kubectl", "get", "--raw", f"/apis/{GROUP}/v1", check=False),
-            )
+        kubectl("apply", "-f", HERE / "jobs/monitors.yaml")
+        kubectl("wait", "--for=condition=Established", "-f", HERE / "jobs/monitors.yaml", "--timeout=30s")
+        served = lambda: kubectl("get", "--raw", f"/apis/{GROUP}/v1", check=False)
+        wait("monitors are served", lambda: all(plural in served() for plural in PLURALS), 30)
 
     @staticmethod
     def start():
-        jobs = [job for monitor in installed("PodMonitor") for job in scrape_configuration(monitor)]
-        groups = [group for rule in installed("PrometheusRule") for group in rule["spec"]["groups"]]
+        jobs = [job for monitor in installed("podmonitors") for job in scrape_configuration(monitor)]
+        groups = [group for rule in installed("prometheusrules") for group in rule["spec"]["groups"]]
         assert len(jobs) == 2 and groups, f"{len(jobs)} jobs, {len(groups)} groups of rules"
         configuration = {
             "global": {"evaluation_interval": "2s"},
@@ -172,7 +145,7 @@ class Prometheus:
     @staticmethod
     def stop():
         kubectl("delete", "-f", HERE / "jobs/prometheus.yaml", "--ignore-not-found", "--timeout=60s")
-        kubectl("delete", "crd", *[f"{plural}.{GROUP}" for plural in KINDS.values()], "--ignore-not-found")
+        kubectl("delete", "-f", HERE / "jobs/monitors.yaml", "--ignore-not-found")
 
     def __init__(self):
         self.address = kubectl("-n", NAMESPACE, "get", "pod", "prometheus", "-o", "jsonpath={.status.podIP}").strip()
@@ -180,22 +153,18 @@ class Prometheus:
     def ask(self, path, **parameters):
         """`data` of an answer of Prometheus' HTTP interface."""
         query = urllib.parse.urlencode(parameters)
-        text = kube("curl", "-sS", "-m", "30", f"http://{self.address}:9090/api/v1/{path}?{query}")
+        text = in_cluster("curl", "-sS", "-m", "30", f"http://{self.address}:9090/api/v1/{path}?{query}")
         answer = json.loads(text)
         assert answer["status"] == "success", f"{path} {parameters}: {text[:1000]}"
         return answer["data"]
 
     def targets(self):
         """(job of Prometheus, component, pod, health, error) of what is scraped now."""
+        found = [(target, target["labels"]) for target in self.ask("targets", state="active")["activeTargets"]]
+        component = "app_kubernetes_io_component"
         return [
-            (
-                target["labels"]["job"],
-                target["labels"].get("app_kubernetes_io_component", ""),
-                target["labels"]["pod"],
-                target["health"],
-                target["lastError"],
-            )
-            for target in self.ask("targets", state="active")["activeTargets"]
+            (labels["job"], labels.get(component, ""), labels["pod"], target["health"], target["lastError"])
+            for target, labels in found
         ]
 
     def series_over(self, query, since):
@@ -207,18 +176,12 @@ class Prometheus:
 
     def selectors(self, query):
         """Metrics that a query reads, each as a query of its own; from Prometheus' own reading of it."""
-        found = []
-
-        def walk(node):
+        found, nodes = [], [self.ask("parse_query", query=query)]
+        while nodes:
+            node = nodes.pop()
             if isinstance(node, dict):
-                if node.get("type") in ("vectorSelector", "matrixSelector"):
-                    found.append(node["name"])
-                for value in node.values():
-                    walk(value)
-            elif isinstance(node, list):
-                for value in node:
-                    walk(value)
-
-        walk(self.ask("parse_query", query=query))
+                found += [node["name"]] if node.get("type") in ("vectorSelector", "matrixSelector") else []
+                node = node.values()
+            nodes += [one for one in node if isinstance(one, (dict, list))]
         assert found, f"{query} reads no metric"
         return found

@@ -1,6 +1,6 @@
 """A user of the REST interface: a service account with a role in one namespace."""
 
-from cluster_commands import NAMESPACE, TEAM, kube, kubectl
+from cluster_commands import NAMESPACE, TEAM, in_cluster, kubectl
 
 AUDIENCE = "rest.eidolon.dev"
 
@@ -27,7 +27,7 @@ class Rest:
             command += ["-H", header]
         if body is not None:
             command += ["-H", "Content-Type: application/json", "--data-binary", "@-"]
-        text = kube(*command, text_in=body, timeout=seconds + 10).replace("\r\n", "\n")
+        text = in_cluster(*command, text_in=body, timeout=seconds + 10).replace("\r\n", "\n")
         head, _, content = text.partition("\n\n")
         while head.startswith("HTTP/1.1 100"):
             head, _, content = content.partition("\n\n")

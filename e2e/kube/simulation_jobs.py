@@ -12,26 +12,7 @@ import time
 import yaml
 
 import images
-from cluster_commands import (
-    HERE,
-    PATIENCE_SECONDS,
-    SETTLE_SECONDS,
-    TEAM,
-    apply,
-    condition,
-    descendants,
-    finished,
-    first_process,
-    get,
-    give,
-    kubectl,
-    names,
-    node_of,
-    objects,
-    settings,
-    team,
-    wait,
-)
+import cluster_commands as kube
 
 OVER = ("Complete", "Failed", "Interrupted")
 INDEX = "batch.kubernetes.io/job-completion-index"
@@ -47,7 +28,7 @@ def torch_image():
 
 def document(name, **changes):
     """The usual job: two servers, two ranks each, the stock torch wheel."""
-    made = yaml.safe_load((HERE / "jobs/job.yaml").read_text().replace("@IMAGE@", torch_image()))
+    made = yaml.safe_load((kube.HERE / "jobs/job.yaml").read_text().replace("@IMAGE@", torch_image()))
     made["metadata"]["name"] = name
     made["spec"].update(copy.deepcopy(changes))
     return made
@@ -64,8 +45,8 @@ def embedded_first():
     """The same job for `eidolon up`."""
     job = document("first", **FIRST)
     del job["spec"]["clusterRef"], job["spec"]["image"]
-    job["spec"]["cluster"] = yaml.safe_load((HERE / "jobs/cluster.yaml").read_text())["spec"]
-    job["spec"]["code"] = {"directory": str(HERE / "jobs")}
+    job["spec"]["cluster"] = yaml.safe_load((kube.HERE / "jobs/cluster.yaml").read_text())["spec"]
+    job["spec"]["code"] = {"directory": str(kube.HERE / "jobs")}
     return job
 
 
@@ -101,12 +82,14 @@ def sweep(name, job, matrix, **changes):
     }
 
 
-def give_code(namespace=TEAM):
-    give(namespace, "train-code", *(f"--from-file={HERE / 'jobs' / name}" for name in ("train.py", "light.py")))
+def give_code(namespace=kube.TEAM):
+    kube.give(
+        namespace, "train-code", *(f"--from-file={kube.HERE / 'jobs' / name}" for name in ("train.py", "light.py"))
+    )
 
 
-def give_cluster(namespace=TEAM):
-    kubectl("-n", namespace, "apply", "-f", HERE / "jobs/cluster.yaml")
+def give_cluster(namespace=kube.TEAM):
+    kube.kubectl("-n", namespace, "apply", "-f", kube.HERE / "jobs/cluster.yaml")
 
 
 # --- their ends ----------------------------------------------------------------------
@@ -114,9 +97,9 @@ def iterations(status):
     return status["prediction"]["iterationPicoseconds"]
 
 
-def complete(job, attempts=None, namespace=TEAM):
+def complete(job, attempts=None, namespace=kube.TEAM):
     """The status of a job that has to complete, in one of these attempts."""
-    status = finished(job, PATIENCE_SECONDS, namespace)
+    status = kube.finished(job, kube.PATIENCE_SECONDS, namespace)
     assert status["phase"] == "Complete", f"{job}: {json.dumps(status['conditions'], indent=1)}"
     assert attempts is None or status["attempt"] in attempts, f"{job}: {status['attempt']}, {status['conditions']}"
     return status
@@ -124,27 +107,27 @@ def complete(job, attempts=None, namespace=TEAM):
 
 def submit():
     """Runs the job `first` anew; it stays. Its status."""
-    team("delete", "simjob", "first", "--ignore-not-found", "--timeout=60s")
-    apply(document("first", **FIRST))
+    kube.team("delete", "simjob", "first", "--ignore-not-found", "--timeout=60s")
+    kube.apply(document("first", **FIRST))
     give_cluster()
     status = complete("first")
     assert "timeline" in status and "recording" in status
     return status
 
 
-def failed(job, seconds=PATIENCE_SECONDS):
+def failed(job, seconds=kube.PATIENCE_SECONDS):
     """(reason, message) of a job that has to fail."""
-    status = finished(job, seconds)
+    status = kube.finished(job, seconds)
     assert status["phase"] == "Failed", f"{job}: {status['phase']} {status['conditions']}"
-    return condition(job, "Failed")[1:]
+    return kube.condition(job, "Failed")[1:]
 
 
 def leaves_nothing(*jobs):
     """With each job go its pods and every process of theirs."""
-    team("delete", "simjob", *jobs, f"--timeout={SETTLE_SECONDS}s")
+    kube.team("delete", "simjob", *jobs, f"--timeout={kube.SETTLE_SECONDS}s")
     for job in jobs:
         of_job = ("-l", f"eidolon.dev/simulation-job={job}")
-        wait(f"nothing of {job} is left", SETTLE_SECONDS, lambda: not names("pods,jobs,services", *of_job))
+        kube.wait(f"nothing of {job} is left", lambda: not kube.names("pods,jobs,services", *of_job))
     left = light_processes(1)
     assert not left, f"orphans of {jobs}: {left}"
 
@@ -152,13 +135,13 @@ def leaves_nothing(*jobs):
 # --- their pods and processes --------------------------------------------------------
 def nodes_of(job):
     """Numbers of the nodes that the servers of a job are on."""
-    pods = objects("pods", "-l", f"eidolon.dev/simulation-job={job},{INDEX}")
-    return sorted({node_of(pod["metadata"]["name"], TEAM) for pod in pods})
+    pods = kube.objects("pods", "-l", f"eidolon.dev/simulation-job={job},{INDEX}")
+    return sorted({kube.node_of(pod["metadata"]["name"], kube.TEAM) for pod in pods})
 
 
-def pod_by(label, namespace=TEAM):
+def pod_by(label, namespace=kube.TEAM):
     """Name of the first pod that a label selects."""
-    return kubectl("-n", namespace, "get", "pods", "-l", label, "-o", "jsonpath={.items[0].metadata.name}").strip()
+    return kube.kubectl("-n", namespace, "get", "pods", "-l", label, "-o", "jsonpath={.items[0].metadata.name}").strip()
 
 
 def server_pod(job, server=1):
@@ -171,49 +154,49 @@ def network_pod():
 
 def kill(pod, namespace, container):
     """kill -9 of a container's first process."""
-    os.kill(first_process(pod, namespace, container), signal.SIGKILL)
+    os.kill(kube.first_process(pod, namespace, container), signal.SIGKILL)
 
 
 def light_processes(process):
     """Those of its descendants in the cluster's pods that run the program of light jobs, with their command lines. Other
     tests run it on this machine, too."""
-    found = {number: line for number, line in descendants(process).items() if "light.py" in line}
+    found = {number: line for number, line in kube.descendants(process).items() if "light.py" in line}
     return {number: line for number, line in found.items() if is_in_cluster(number)}
 
 
 def is_in_cluster(process):
     try:
-        return f"/{settings()[2]}" in pathlib.Path(f"/proc/{process}/cgroup").read_text()
+        return f"/{kube.settings()[2]}" in pathlib.Path(f"/proc/{process}/cgroup").read_text()
     except OSError:  # It has ended.
         return False
 
 
 def kill_rank(pod, namespace):
     """kill -9 of the last rank of a server with a light job; its process number."""
-    ranks = light_processes(first_process(pod, namespace, "server"))
+    ranks = light_processes(kube.first_process(pod, namespace, "server"))
     assert ranks, f"no rank in {pod}"
     os.kill(max(ranks), signal.SIGKILL)
     return max(ranks)
 
 
-def remove_pod(pod, namespace=TEAM, *words):
-    kubectl("-n", namespace, "delete", "pod", pod, "--grace-period=0", "--force", *words)
+def remove_pod(pod, namespace=kube.TEAM, *words):
+    kube.kubectl("-n", namespace, "delete", "pod", pod, "--grace-period=0", "--force", *words)
 
 
 # --- jobs at work --------------------------------------------------------------------
 def start_training(job, spin=400_000, **changes):
     """A job whose four ranks meet in collectives, and of which those of server 1 are stopped then, so that no machine
     is so fast that it is over before something has happened to it. `held` or `resume` lets them go on."""
-    apply(light(job, spin, **changes))
+    kube.apply(light(job, spin, **changes))
 
     def has_ranks():
         if stopped := signal_ranks(job, signal.SIGSTOP):
             return stopped
-        phase = get("simjob", job).get("status", {}).get("phase")
+        phase = kube.get("simjob", job).get("status", {}).get("phase")
         assert phase not in ("Complete", "Failed"), f"{job} was over too soon: {phase}"
         return []
 
-    wait(f"{job} has ranks", PATIENCE_SECONDS, has_ranks)
+    kube.wait(f"{job} has ranks", has_ranks, kube.PATIENCE_SECONDS)
 
     def trains():
         if virtual_seconds(job) > 0.05:
@@ -223,12 +206,12 @@ def start_training(job, spin=400_000, **changes):
         signal_ranks(job, signal.SIGSTOP)
         return False
 
-    wait(f"{job} trains", PATIENCE_SECONDS, trains)
-    assert condition(job, "Running")[:2] == ("True", "Started"), f"{job} was over too soon"
+    kube.wait(f"{job} trains", trains, kube.PATIENCE_SECONDS)
+    assert kube.condition(job, "Running")[:2] == ("True", "Started"), f"{job} was over too soon"
 
 
 def virtual_seconds(job):
-    return get("simjob", job).get("status", {}).get("progress", {}).get("virtualSeconds", 0)
+    return kube.get("simjob", job).get("status", {}).get("progress", {}).get("virtualSeconds", 0)
 
 
 def signal_ranks(job, number):

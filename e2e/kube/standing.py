@@ -8,26 +8,11 @@ import time
 
 import monitoring
 from chart import helm, install_words, is_installed
-from cluster_commands import (
-    CLUSTER,
-    HERE,
-    NAMESPACE,
-    SETTLE_SECONDS,
-    TEAM,
-    Failure,
-    call,
-    kubectl,
-    make_namespace,
-    names,
-    remove_namespace,
-    scale_controllers,
-    settings,
-    team,
-)
+import cluster_commands as kube
 from simulation_jobs import give_cluster, give_code, resume, torch_image
 
 # Namespaces that no test made.
-LASTING = {"default", "kube-node-lease", "kube-public", "kube-system", monitoring.NAMESPACE, NAMESPACE, TEAM}
+LASTING = {"default", "kube-node-lease", "kube-public", "kube-system", monitoring.NAMESPACE, kube.NAMESPACE, kube.TEAM}
 
 
 def missing():
@@ -47,7 +32,7 @@ class Cluster:
 
     def __init__(self, build, aloud):
         self.build, self.aloud = build, aloud
-        self.cache, self.state, _ = settings()
+        self.cache, self.state, _ = kube.settings()
         self.images = self.cache / "project"
         self.stands = False  # Whether release, cluster and code are known to be there.
         self.lasting = set(LASTING)  # Namespaces that outlive a failed test.
@@ -57,7 +42,9 @@ class Cluster:
 
     def refuse_another(self):
         if self.is_there():
-            raise Failure(f"{self.state} has a cluster: name a step to use it, or remove it with {CLUSTER}/down.sh")
+            raise kube.Failure(
+                f"{self.state} has a cluster: name a step to use it, or remove it with {kube.CLUSTER}/down.sh"
+            )
 
     def start(self):
         """Programs, images of services, shim with agent and a user's torch, and a cluster that has them."""
@@ -65,7 +52,7 @@ class Cluster:
             print(flush=True)
         self.build_programs("core")
         self.aloud_for("images", lambda: self.make_image("services", "injection", "torch"))
-        self.aloud_for("start", lambda: call(CLUSTER / "up.sh", timeout=600))
+        self.aloud_for("start", lambda: kube.call(kube.CLUSTER / "up.sh", timeout=600))
         torch = torch_image().rpartition("/")[2].replace(":", "-")
         self.aloud_for("load images", lambda: self.load("services", "injection", torch))
 
@@ -79,16 +66,16 @@ class Cluster:
         """Kubernetes, etcd, CoreDNS and Helm; with `all` Prometheus and other people's systems, too. Quick where they
         are there."""
         with self.aloud():
-            done = subprocess.run([str(CLUSTER / "build.sh"), extent], timeout=5400)
+            done = subprocess.run([str(kube.CLUSTER / "build.sh"), extent], timeout=5400)
         if done.returncode != 0:
-            raise Failure("cluster/build.sh failed; see the lines above")
+            raise kube.Failure("cluster/build.sh failed; see the lines above")
 
     def make_image(self, *kinds):
         made = ("--build", self.build, "--out", self.images, "--base", self.cache / "base/debian.tar")
-        call(sys.executable, "-B", HERE / "images.py", *made, *kinds, timeout=2400)
+        kube.call(sys.executable, "-B", kube.HERE / "images.py", *made, *kinds, timeout=2400)
 
     def load(self, *images):
-        call(CLUSTER / "load.sh", *self.archives(*images), timeout=1200)
+        kube.call(kube.CLUSTER / "load.sh", *self.archives(*images), timeout=1200)
 
     def archives(self, *images):
         return [self.images / f"{name}.tar" for name in images]
@@ -98,9 +85,9 @@ class Cluster:
         if self.stands:
             return
         if not is_installed():
-            for name in (NAMESPACE, TEAM):
-                if not kubectl("get", "namespace", name, "--ignore-not-found"):
-                    make_namespace(name)
+            for name in (kube.NAMESPACE, kube.TEAM):
+                if not kube.kubectl("get", "namespace", name, "--ignore-not-found"):
+                    kube.make_namespace(name)
             monitoring.Prometheus.define()
             helm("install", words=install_words())
         give_code()
@@ -113,27 +100,27 @@ class Cluster:
         for what in (self.tidy_jobs, self.tidy_namespaces, self.tidy_release):
             try:
                 what()
-            except (Failure, subprocess.SubprocessError) as error:
+            except (kube.Failure, subprocess.SubprocessError) as error:
                 print(f"after the failure: {error}", flush=True)
 
     @staticmethod
     def tidy_jobs():
-        team("delete", "simsweep", "--all", f"--timeout={SETTLE_SECONDS}s")
-        left = [name.rpartition("/")[2] for name in names("simjob")]
+        kube.team("delete", "simsweep", "--all", f"--timeout={kube.SETTLE_SECONDS}s")
+        left = [name.rpartition("/")[2] for name in kube.names("simjob")]
         for job in left:
             resume(job)  # Its ranks may be stopped.
         if left := [job for job in left if job != "first"]:
-            team("delete", "simjob", *left, f"--timeout={SETTLE_SECONDS}s")
+            kube.team("delete", "simjob", *left, f"--timeout={kube.SETTLE_SECONDS}s")
 
     def tidy_namespaces(self):
-        for name in sorted({name.rpartition("/")[2] for name in names("namespaces")} - self.lasting):
-            remove_namespace(name)
+        for name in sorted({name.rpartition("/")[2] for name in kube.names("namespaces")} - self.lasting):
+            kube.remove_namespace(name)
 
     @staticmethod
     def tidy_release():
         if is_installed():
             helm("upgrade")
-            scale_controllers(2)
+            kube.scale_controllers(2)
 
     def stop(self):
-        call(CLUSTER / "down.sh", check=False)
+        kube.call(kube.CLUSTER / "down.sh", check=False)

@@ -10,73 +10,44 @@ import sys
 
 import pytest
 
-from cluster_commands import (
-    CLUSTER,
-    HERE,
-    NAMESPACE,
-    PATIENCE_SECONDS,
-    ROOT,
-    SETTLE_SECONDS,
-    TEAM,
-    apply,
-    descendants,
-    first_process,
-    get,
-    kube,
-    kubectl,
-    leader_pod,
-    objects,
-    settle,
-    team,
-    user,
-    wait,
-)
+import cluster_commands as kube
 from rest_user import Rest, token_of
-from simulation_jobs import (
-    complete,
-    iterations,
-    leaves_nothing,
-    light,
-    resume,
-    server_pod,
-    start_training,
-    torch_image,
-)
+import simulation_jobs as sim
 
-JOBS = f"/api/v1/namespaces/{TEAM}/simulationjobs"
+JOBS = f"/api/v1/namespaces/{kube.TEAM}/simulationjobs"
 
 
 # --- REST ----------------------------------------------------------------------------
 def test_rest_permissions():
     """REST lets in holders of its tokens, each to their own namespace, and describes itself."""
-    user("alice")
+    kube.user("alice")
     rest = Rest("alice")
     assert rest.status("GET", JOBS, token="") == 401
-    other = team("create", "token", "alice").strip()
+    other = kube.team("create", "token", "alice").strip()
     assert rest.status("GET", JOBS, token=other) == 401, "a token for the API server is let in"
     described = json.loads(rest.call("GET", "/openapi.json")[2])
-    assert described == json.loads((ROOT / "services/controller/rest/openapi.json").read_text())
+    assert described == json.loads((kube.ROOT / "services/controller/rest/openapi.json").read_text())
     elsewhere = "/api/v1/namespaces/kube-system/simulationjobs"
     assert rest.status("GET", elsewhere) == 403
-    assert rest.status("POST", elsewhere, json.dumps(light("elsewhere"))) == 403
+    assert rest.status("POST", elsewhere, json.dumps(sim.light("elsewhere"))) == 403
     assert rest.status("GET", "/api/v1/simulationjobs") == 403, "all namespaces are open"
     assert rest.status("GET", "/api/v1/watch/simulationjobs") == 403, "all namespaces may be watched"
 
 
 def test_rest_roles():
     """Kubernetes' own roles hold ours: who may view the namespace reads jobs and logs, who may edit it makes them."""
-    user("alice")
+    kube.user("alice")
     rest = Rest("alice")
     verbs = {"view": ["get", "list", "watch"], "edit": ["get", "list", "watch", "create", "patch", "delete"]}
     for role, allowed in verbs.items():
-        user(f"by-{role}", role)
+        kube.user(f"by-{role}", role)
         token = token_of(f"by-{role}")
         assert rest.status("GET", JOBS, token=token) == 200, f"{role} does not list jobs"
         assert rest.status("POST", JOBS, "{}", token=token) == (422 if role == "edit" else 403), role
-        subject = f"--as=system:serviceaccount:{TEAM}:by-{role}"
+        subject = f"--as=system:serviceaccount:{kube.TEAM}:by-{role}"
         asked = {(verb, kind): verb in allowed for verb in verbs["edit"] for kind in RESOURCES}
         for (verb, kind), may in {**asked, ("get", "simulationjobs/log"): True}.items():
-            said = team("auth", "can-i", verb, kind, subject, check=False).strip()
+            said = kube.team("auth", "can-i", verb, kind, subject, check=False).strip()
             assert said == ("yes" if may else "no"), f"{role} may {verb} {kind}: {said}"
 
 
@@ -85,10 +56,10 @@ RESOURCES = ("simulationjobs", "simulatedclusters", "simulationsweeps")
 
 def test_rest(undisturbed):
     """REST writes the same resources: 201, replay, events, log, watch, 304, 404, 412, 422, and the same prediction."""
-    user("alice")
+    kube.user("alice")
     rest = Rest("alice")
     # Fields of pods are not for everybody who may write jobs; this image has a user of its own.
-    job = light("by-rest", image=torch_image())
+    job = sim.light("by-rest", image=sim.torch_image())
     del job["spec"]["podTemplate"]
     body = json.dumps(job)
     key = [f"Idempotency-Key: {os.urandom(8).hex()}"]
@@ -100,16 +71,16 @@ def test_rest(undisturbed):
     assert status == 422, f"a key was used twice: {status} {text}"
     status, _, text = rest.call("POST", JOBS, body.replace('"servers": 2', '"servers": 0'))
     assert status == 422 and "/spec/servers" in text, text
-    _, _, events = rest.call("GET", f"{JOBS}/by-rest/events", seconds=PATIENCE_SECONDS)
+    _, _, events = rest.call("GET", f"{JOBS}/by-rest/events", seconds=kube.PATIENCE_SECONDS)
     assert 'event: end\ndata: {"reason":"over"}' in events, events[-500:]
     _, headers, text = rest.call("GET", f"{JOBS}/by-rest")
     seen = json.loads(text)["status"]
     assert seen["phase"] == "Complete", json.dumps(seen["conditions"])
-    assert iterations(seen) == undisturbed
+    assert sim.iterations(seen) == undisturbed
     assert rest.status("GET", f"{JOBS}/by-rest", headers=[f"If-None-Match: {headers['etag']}"]) == 304
     assert "step 0" in rest.call("GET", f"{JOBS}/by-rest/logs")[2]
-    watch = rest.url(f"/api/v1/watch/namespaces/{TEAM}/simulationjobs")
-    seen = kube("curl", "-sS", "-m", "4", "-H", f"Authorization: Bearer {rest.token}", watch, check=False)
+    watch = rest.url(f"/api/v1/watch/namespaces/{kube.TEAM}/simulationjobs")
+    seen = kube.in_cluster("curl", "-sS", "-m", "4", "-H", f"Authorization: Bearer {rest.token}", watch, check=False)
     assert "retry: 1000" in seen and '"by-rest"' in seen, f"watched: {seen[:500]}"
     status, _, text = rest.call("GET", f"{JOBS}/by-rest/timeline")
     assert status == 404 and "keeps no timeline" in text, f"timeline: {status} {text}"
@@ -127,19 +98,19 @@ PYTHONPATH={root}/python EIDOLON_PROGRAM={build}/bin/eidolon exec {python} -B -m
 @pytest.fixture
 def eidolon(build, tmp_path):
     program = tmp_path / "kubectl-eidolon"
-    program.write_text(PROGRAM.format(root=ROOT, build=build, python=sys.executable))
+    program.write_text(PROGRAM.format(root=kube.ROOT, build=build, python=sys.executable))
     program.chmod(0o755)
 
     def run(*words, document=None, status=0):
         """The plugin's output, found by kubectl as a user's would be."""
-        words = [*map(str, words), *([] if "-n" in words else ["-n", TEAM])]
+        words = [*map(str, words), *([] if "-n" in words else ["-n", kube.TEAM])]
         done = subprocess.run(
-            [str(CLUSTER / "kube.sh"), "kubectl", "eidolon", *words],
+            [str(kube.CLUSTER / "kube.sh"), "kubectl", "eidolon", *words],
             input=document and json.dumps(document),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=PATIENCE_SECONDS,
+            timeout=kube.PATIENCE_SECONDS,
             env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
         )
         assert done.returncode == status, f"kubectl eidolon {' '.join(words)}: {done.stdout}"
@@ -151,14 +122,14 @@ def eidolon(build, tmp_path):
 def test_plugin(eidolon, tmp_path):
     """kubectl eidolon submits and follows a job, prints logs, report and comparison, and says what is not there."""
     short = {"iterations": {"warmup": 3, "measure": 4, "tokens": 256}}
-    said = eidolon("submit", "--follow", "-f", "-", document=light("by-plugin", **short))
-    mean = get("simjob", "by-plugin")["status"]["prediction"]["iterationSeconds"]["mean"]
+    said = eidolon("submit", "--follow", "-f", "-", document=sim.light("by-plugin", **short))
+    mean = kube.get("simjob", "by-plugin")["status"]["prediction"]["iterationSeconds"]["mean"]
     predicted = f"{mean * 1e3:.4g} ms"
     for words in ("simulationjob.eidolon.dev/by-plugin", "step 0", "Complete", predicted):
         assert words in said
-    eidolon("submit", "-f", "-", document=light("by-plugin-2", **short))
+    eidolon("submit", "-f", "-", document=sim.light("by-plugin-2", **short))
     eidolon("wait", "by-plugin-2")
-    assert "step 0" in eidolon("-n", TEAM, "logs", "by-plugin")
+    assert "step 0" in eidolon("-n", kube.TEAM, "logs", "by-plugin")
     assert predicted in eidolon("report", "by-plugin")
     eidolon("report", "by-plugin", "--html", tmp_path / "report.html")
     assert "<html" in (tmp_path / "report.html").read_text()
@@ -168,10 +139,10 @@ def test_plugin(eidolon, tmp_path):
         (("timeline", "by-plugin"), "keeps no timeline"),
         (("recording", "by-plugin"), "keeps no recording"),
         (("report", "nobody"), '"nobody" not found'),
-        (("report", "by-plugin", f"--as=system:serviceaccount:{TEAM}:default"), "forbidden"),
+        (("report", "by-plugin", f"--as=system:serviceaccount:{kube.TEAM}:default"), "forbidden"),
     ]:
         assert said in eidolon(*words, status=1), words
-    leaves_nothing("by-plugin", "by-plugin-2")
+    sim.leaves_nothing("by-plugin", "by-plugin-2")
 
 
 # --- secrets -------------------------------------------------------------------------
@@ -182,25 +153,25 @@ ANY_TOKEN = re.compile(r"eyJ[\w-]{16,}\.eyJ[\w-]{16,}\.[\w-]{16,}")  # A signed 
 
 def test_secrets():
     """No token, key or code of a user is in any log, object, event, metric or command line."""
-    user("carol")
+    kube.user("carol")
     rest = Rest("carol")
-    start_training("private", iterations={"warmup": 3, "measure": 400})
+    sim.start_training("private", iterations={"warmup": 3, "measure": 400})
     assert rest.status("GET", f"{JOBS}/private/logs") == 200, "no log for its owner"
     secret = {
         "the user's token": rest.token,
-        "the pod's token": file_in(server_pod("private"), TEAM, "server", "eidolon/token/token"),
-        "the controller's token": file_in(leader_pod(), NAMESPACE, "controller", KUBERNETES_TOKEN),
+        "the pod's token": file_in(sim.server_pod("private"), kube.TEAM, "server", "eidolon/token/token"),
+        "the controller's token": file_in(kube.leader_pod(), kube.NAMESPACE, "controller", KUBERNETES_TOKEN),
         "a token": TOKEN,
-        "the user's code": (HERE / "jobs/light.py").read_text().splitlines()[0].strip('"'),
+        "the user's code": (kube.HERE / "jobs/light.py").read_text().splitlines()[0].strip('"'),
     }
-    for name, value in get("secret", "eidolon-passes", NAMESPACE)["data"].items():
+    for name, value in kube.get("secret", "eidolon-passes", kube.NAMESPACE)["data"].items():
         secret[f"{name} of tokens"] = base64.b64decode(value).decode("latin-1")
         secret[f"{name} of tokens, encoded"] = value
     assert len(secret) > 4 and all(len(value) > 24 for value in secret.values()), f"{list(secret)}"
     places = what_may_be_read()
     assert "eidolon-agent" in places["command lines"], "no command line of an agent"
-    resume("private")
-    complete("private", attempts=[1])
+    sim.resume("private")
+    sim.complete("private", attempts=[1])
     places.update({f"{name} afterwards": text for name, text in what_may_be_read().items()})
     for place, text in places.items():
         # Secrets are not shown by failed tests either.
@@ -209,27 +180,27 @@ def test_secrets():
         has_token = bool(ANY_TOKEN.search(text))
         assert not has_token, f"in {place}"
     print(f"{len(secret)} secrets, {len(places)} places, {sum(map(len, places.values())) / 1e6:.1f} MB of text")
-    leaves_nothing("private")
+    sim.leaves_nothing("private")
 
 
 def file_in(pod, namespace, container, path):
-    return pathlib.Path(f"/proc/{first_process(pod, namespace, container)}/root/{path}").read_text()
+    return pathlib.Path(f"/proc/{kube.first_process(pod, namespace, container)}/root/{path}").read_text()
 
 
 def what_may_be_read():
     """Text by where it stands: logs and metrics of all our pods, all objects but those that hold secrets or code."""
-    places = {"command lines": "\n".join(line for line in descendants(1).values() if "eidolon" in line)}
-    for namespace in (NAMESPACE, TEAM):
-        for pod in objects("pods", namespace=namespace):
+    places = {"command lines": "\n".join(line for line in kube.descendants(1).values() if "eidolon" in line)}
+    for namespace in (kube.NAMESPACE, kube.TEAM):
+        for pod in kube.objects("pods", namespace=namespace):
             name = pod["metadata"]["name"]
-            places[f"log of {name}"] = kubectl("-n", namespace, "logs", name, "--all-containers", check=False)
+            places[f"log of {name}"] = kube.kubectl("-n", namespace, "logs", name, "--all-containers", check=False)
             for port in [port for container in pod["spec"]["containers"] for port in container.get("ports", [])]:
                 if port.get("name") == "metrics" and pod["status"].get("phase") == "Running":
                     address = f"http://{pod['status']['podIP']}:{port['containerPort']}/metrics"
-                    places[f"metrics of {name}"] = kube("curl", "-sS", "-m", "10", address, check=False)
-    kinds = kubectl("api-resources", "--verbs=list", "-o", "name").split()
+                    places[f"metrics of {name}"] = kube.in_cluster("curl", "-sS", "-m", "10", address, check=False)
+    kinds = kube.kubectl("api-resources", "--verbs=list", "-o", "name").split()
     kinds = ",".join(kind for kind in kinds if kind not in ("secrets", "configmaps"))
-    places["all objects"] = kubectl("get", kinds, "-A", "-o", "json")
+    places["all objects"] = kube.kubectl("get", kinds, "-A", "-o", "json")
     complete_list = "SimulationJob" in places["all objects"] and '"kind": "Event"' in places["all objects"]
     assert complete_list, "not all objects"
     return places
@@ -237,15 +208,15 @@ def what_may_be_read():
 
 def test_key_replaced(undisturbed):
     """An emptied Secret and restarted services have another key; jobs run as before."""
-    old = get("secret", "eidolon-passes", NAMESPACE)["data"]
-    kubectl("-n", NAMESPACE, "patch", "secret", "eidolon-passes", "--type=merge", "-p", '{"data": null}')
+    old = kube.get("secret", "eidolon-passes", kube.NAMESPACE)["data"]
+    kube.kubectl("-n", kube.NAMESPACE, "patch", "secret", "eidolon-passes", "--type=merge", "-p", '{"data": null}')
     services = ("deployment/eidolon-controller", "statefulset/eidolon-timing")
-    kubectl("-n", NAMESPACE, "rollout", "restart", *services)
+    kube.kubectl("-n", kube.NAMESPACE, "rollout", "restart", *services)
     for service in services:
-        settle(service)
-    new = wait("there is a key", SETTLE_SECONDS, lambda: get("secret", "eidolon-passes", NAMESPACE).get("data"))
+        kube.settle(service)
+    new = kube.wait("there is a key", lambda: kube.get("secret", "eidolon-passes", kube.NAMESPACE).get("data"))
     is_another = set(new) == set(old) and all(new[name] != old[name] for name in old)
     assert is_another
-    apply(light("after"))
-    assert iterations(complete("after", attempts=[1])) == undisturbed
-    leaves_nothing("after")
+    kube.apply(sim.light("after"))
+    assert sim.iterations(sim.complete("after", attempts=[1])) == undisturbed
+    sim.leaves_nothing("after")

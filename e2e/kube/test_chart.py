@@ -16,41 +16,9 @@ import yaml
 
 from chart import HELM_SECONDS, helm
 from claims import commands
-from cluster_commands import (
-    CLUSTER,
-    ENFORCED,
-    HERE,
-    NAMESPACE,
-    PATIENCE_SECONDS,
-    ROOT,
-    SETTLE_SECONDS,
-    TEAM,
-    apply,
-    call,
-    condition,
-    get,
-    kube,
-    kubectl,
-    make_namespace,
-    names,
-    remove_namespace,
-    team,
-    tries,
-    wait,
-)
+import cluster_commands as kube
 from monitoring import Prometheus
-from simulation_jobs import (
-    complete,
-    give_cluster,
-    held,
-    idle,
-    iterations,
-    leaves_nothing,
-    light,
-    start_training,
-    torch_image,
-    with_cluster,
-)
+import simulation_jobs as sim
 
 REGISTRY = "registry.example/eidolon"
 # --- releases ------------------------------------------------------------------------
@@ -63,7 +31,7 @@ def releases(build):
         outs = [pathlib.Path(folder) / name for name in ("one", "two")]
         for out in outs:
             words = ("--build", build, "--out", out, "--registry", REGISTRY, "--untested")
-            call(sys.executable, "-B", ROOT / "e2e/release", *words)
+            kube.call(sys.executable, "-B", kube.ROOT / "e2e/release", *words)
         yield outs
 
 
@@ -71,7 +39,7 @@ def test_release(releases):
     """Two releases of one build are equal, and their provenance names every file."""
     sums = [(out / "SHA256SUMS").read_text() for out in releases]
     assert sums[0] == sums[1]
-    call("sha256sum", "--check", "--strict", "SHA256SUMS", cwd=releases[0])
+    kube.call("sha256sum", "--check", "--strict", "SHA256SUMS", cwd=releases[0])
     files = {line.split("  ")[1] for line in sums[0].splitlines()}
     subjects = json.loads((releases[0] / "provenance.json").read_text())["subject"]
     assert {subject["name"] for subject in subjects} | {"provenance.json"} == files
@@ -81,8 +49,8 @@ def test_release(releases):
 def test_release_chart(releases):
     """The chart of a release names the images by their digests."""
     (package,) = releases[0].glob("eidolon-*.tgz")
-    text = kube("helm", "template", "eidolon", package, "--kube-version", "1.30.0")
-    about = yaml.safe_load(kube("helm", "show", "chart", package))["annotations"]
+    text = kube.in_cluster("helm", "template", "eidolon", package, "--kube-version", "1.30.0")
+    about = yaml.safe_load(kube.in_cluster("helm", "show", "chart", package))["annotations"]
     for image in ("services", "injection"):
         digest = manifest_of(releases[0] / f"images/{image}.tar")
         name = f"{REGISTRY}/{image}@{digest}"
@@ -91,7 +59,7 @@ def test_release_chart(releases):
 
 
 def manifest_of(archive):
-    return json.loads(call("tar", "-xOf", archive, "index.json"))["manifests"][0]["digest"]
+    return json.loads(kube.call("tar", "-xOf", archive, "index.json"))["manifests"][0]["digest"]
 
 
 def test_release_bills(releases):
@@ -104,9 +72,9 @@ def test_release_bills(releases):
         files = {entry["fileName"]: entry["SPDXID"] for entry in bill["files"]}
         listed = set()
         manifest = manifest_of(archive).split(":")[1]
-        for layer in json.loads(call("tar", "-xOf", archive, f"blobs/sha256/{manifest}"))["layers"]:
+        for layer in json.loads(kube.call("tar", "-xOf", archive, f"blobs/sha256/{manifest}"))["layers"]:
             blob = f"blobs/sha256/{layer['digest'].split(':')[1]}"
-            found = call("bash", "-c", f"set -o pipefail; tar -xOf {archive} {blob} | tar -tzf -")
+            found = kube.call("bash", "-c", f"set -o pipefail; tar -xOf {archive} {blob} | tar -tzf -")
             listed |= {f"./{name}" for name in found.split() if not name.endswith("/")}
         assert set(files) == listed, path.name
         packages = {package["SPDXID"]: package["name"] for package in bill["packages"]}
@@ -118,8 +86,8 @@ def test_release_bills(releases):
 # --- installed, and used as the README says ------------------------------------------
 def test_install():
     """helm test of the chart as the README installs it, in a namespace that admits restricted pods only."""
-    kube("helm", "test", "eidolon", "-n", NAMESPACE, "--timeout", "240s")
-    assert get("namespace", NAMESPACE)["metadata"]["labels"][ENFORCED] == "restricted"
+    kube.in_cluster("helm", "test", "eidolon", "-n", kube.NAMESPACE, "--timeout", "240s")
+    assert kube.get("namespace", kube.NAMESPACE)["metadata"]["labels"][kube.ENFORCED] == "restricted"
 
 
 SPACE = "readme"
@@ -131,17 +99,17 @@ def test_readme(cluster, tmp_path):
     """The cluster and the job of helm/README.md, with the image alone replaced, and its watch until the end."""
     text = commands()
     assert IMAGE in text
-    lines = text.replace(IMAGE, torch_image()).splitlines()
-    make_namespace(SPACE)
+    lines = text.replace(IMAGE, sim.torch_image()).splitlines()
+    kube.make_namespace(SPACE)
     with contextlib.ExitStack() as stack:
-        stack.callback(remove_namespace, SPACE)
+        stack.callback(kube.remove_namespace, SPACE)
         watched = stack.enter_context(open(cluster.state / "log/readme.watch", "w+"))
         obey("\n".join(lines[1:-1]))
         again_from_files(text, tmp_path)
-        words = [str(CLUSTER / "kube.sh"), *shlex.split(lines[-1]), "-n", SPACE]
-        watch = stack.enter_context(subprocess.Popen(words, stdout=watched, cwd=HERE / "jobs"))
+        words = [str(kube.CLUSTER / "kube.sh"), *shlex.split(lines[-1]), "-n", SPACE]
+        watch = stack.enter_context(subprocess.Popen(words, stdout=watched, cwd=kube.HERE / "jobs"))
         stack.callback(watch.kill)
-        status = complete("first", namespace=SPACE)
+        status = sim.complete("first", namespace=SPACE)
         time.sleep(2)
         watched.seek(0)
         shown = watched.read()
@@ -151,8 +119,8 @@ def test_readme(cluster, tmp_path):
 
 def again_from_files(text, folder):
     """README.md applies the same two documents as files; they are there by now, and stay what they are."""
-    line = next(line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith("kubectl apply"))
-    documents = text.replace(IMAGE, torch_image()).partition("<<END\n")[2].partition("\nEND")[0]
+    line = next(line for line in (kube.ROOT / "README.md").read_text().splitlines() if line.startswith("kubectl apply"))
+    documents = text.replace(IMAGE, sim.torch_image()).partition("<<END\n")[2].partition("\nEND")[0]
     for name, document in zip(("cluster.yaml", "job.yaml"), documents.split("\n---\n")):
         (folder / name).write_text(document + "\n")
     obey(f"cd {folder}\n{line}")
@@ -161,14 +129,14 @@ def again_from_files(text, folder):
 def obey(text):
     """Runs lines as a user would who has set the namespace, in the folder of the program."""
     shell = f'set -e\nkubectl() {{ command kubectl -n {SPACE} "$@"; }}\n{text}\n'
-    call("bash", "-c", f"cd {HERE / 'jobs'} && exec {CLUSTER / 'kube.sh'} bash -s", text_in=shell)
+    kube.call("bash", "-c", f"cd {kube.HERE / 'jobs'} && exec {kube.CLUSTER / 'kube.sh'} bash -s", text_in=shell)
 
 
 # --- where pods may be ---------------------------------------------------------------
 # Of Kubernetes itself, before anything is installed.
 KUBERNETES = {"default", "kube-node-lease", "kube-public", "kube-system"}
 OUTSIDE = "outside"
-CONTROLLER = f"system:serviceaccount:{NAMESPACE}:eidolon-controller"
+CONTROLLER = f"system:serviceaccount:{kube.NAMESPACE}:eidolon-controller"
 
 
 def small(kind, name, spec):
@@ -184,12 +152,12 @@ PRIVILEGED = small(
 
 def test_restricted():
     """Every namespace that has pods of services, jobs or the test enforces the restricted level of Pod Security."""
-    spaces = json.loads(kubectl("get", "namespaces", "-o", "json"))["items"]
-    levels = {space["metadata"]["name"]: space["metadata"]["labels"].get(ENFORCED) for space in spaces}
-    pods = json.loads(kubectl("get", "pods", "-A", "-o", "json"))["items"]
-    used = {pod["metadata"]["namespace"] for pod in pods} | {NAMESPACE, TEAM}
+    spaces = json.loads(kube.kubectl("get", "namespaces", "-o", "json"))["items"]
+    levels = {space["metadata"]["name"]: space["metadata"]["labels"].get(kube.ENFORCED) for space in spaces}
+    pods = json.loads(kube.kubectl("get", "pods", "-A", "-o", "json"))["items"]
+    used = {pod["metadata"]["namespace"] for pod in pods} | {kube.NAMESPACE, kube.TEAM}
     own = set(levels) - KUBERNETES
-    assert {NAMESPACE, TEAM} <= own and used - {"kube-system"} <= own, f"pods in {sorted(used)}"
+    assert {kube.NAMESPACE, kube.TEAM} <= own and used - {"kube-system"} <= own, f"pods in {sorted(used)}"
     for name in sorted(own):
         assert levels[name] == "restricted", f"levels: {levels}"
         said = said_to(name, PRIVILEGED)
@@ -199,23 +167,23 @@ def test_restricted():
 
 def said_to(namespace, document, *words):
     """The API server's answer to the creation of an object on trial."""
-    return tries("create", "--dry-run=server", *words, document=document, namespace=namespace)[1]
+    return kube.tries("create", "--dry-run=server", *words, document=document, namespace=namespace)[1]
 
 
 @pytest.fixture
 def outside():
     """A namespace that no release names; afterwards every namespace is named again."""
-    make_namespace(OUTSIDE)
-    kubectl("label", "namespace", TEAM, "eidolon=yes")
+    kube.make_namespace(OUTSIDE)
+    kube.kubectl("label", "namespace", kube.TEAM, "eidolon=yes")
     yield
     helm("upgrade")
-    kubectl("label", "namespace", TEAM, "eidolon-")
-    remove_namespace(OUTSIDE)
+    kube.kubectl("label", "namespace", kube.TEAM, "eidolon-")
+    kube.remove_namespace(OUTSIDE)
 
 
 def test_confined_by_roles(outside):
     """Where the chart names namespaces, jobs run there; elsewhere they say why they do not."""
-    helm("upgrade", controller_namespaces=f"{{{TEAM}}}")
+    helm("upgrade", controller_namespaces=f"{{{kube.TEAM}}}")
     is_told_outside("by-role", "AdmissionUnavailable", "cannot get resource")
     runs_in_the_team("named")
 
@@ -225,61 +193,63 @@ def test_confined_by_labels(outside):
     helm("upgrade", controller_namespaceSelector_eidolon="yes")
     words = "with these labels alone: eidolon=yes"
     # A policy holds some seconds after it was made.
-    wait("the policy holds", 60, lambda: words in said_to(OUTSIDE, SERVICE, f"--as={CONTROLLER}"))
+    kube.wait("the policy holds", lambda: words in said_to(OUTSIDE, SERVICE, f"--as={CONTROLLER}"), 60)
     is_told_outside("by-label", "PodRefused", words)
     runs_in_the_team("labelled")
 
 
 def runs_in_the_team(name):
-    apply(light(name))
-    complete(name, attempts=[1])
-    leaves_nothing(name)
+    kube.apply(sim.light(name))
+    sim.complete(name, attempts=[1])
+    sim.leaves_nothing(name)
 
 
 def is_told_outside(name, reason, words):
     """A job of the other namespace waits with a condition in the API server's words, and has no pod."""
-    give_cluster(OUTSIDE)
-    for document in (idle(name), with_cluster(idle(f"{name}-alone"))):
+    sim.give_cluster(OUTSIDE)
+    for document in (sim.idle(name), sim.with_cluster(sim.idle(f"{name}-alone"))):
         job = document["metadata"]["name"]
-        apply(document, OUTSIDE)
-        wait(f"{job} says {reason}", 60, lambda: condition(job, "Scheduled", OUTSIDE)[:2] == ("False", reason))
-        said = condition(job, "Scheduled", OUTSIDE)[2]
+        kube.apply(document, OUTSIDE)
+        kube.wait(
+            f"{job} says {reason}", lambda: kube.condition(job, "Scheduled", OUTSIDE)[:2] == ("False", reason), 60
+        )
+        said = kube.condition(job, "Scheduled", OUTSIDE)[2]
         assert words in said
         print(f"{job}: {reason}: {said[:160]}")
-        kubectl("-n", OUTSIDE, "delete", "simjob", job, "--timeout=60s")
-    kubectl("-n", OUTSIDE, "delete", "simcluster", "h100", "--timeout=60s")
-    assert not names("pods,jobs,deployments", namespace=OUTSIDE)
+        kube.kubectl("-n", OUTSIDE, "delete", "simjob", job, "--timeout=60s")
+    kube.kubectl("-n", OUTSIDE, "delete", "simcluster", "h100", "--timeout=60s")
+    assert not kube.names("pods,jobs,deployments", namespace=OUTSIDE)
 
 
 # --- upgraded ------------------------------------------------------------------------
-@pytest.mark.timeout(4 * PATIENCE_SECONDS, func_only=True)
+@pytest.mark.timeout(4 * kube.PATIENCE_SECONDS, func_only=True)
 def test_upgrades():
     """helm upgrade replaces the services under a running job, helm rollback too: always the same answer."""
     before = generations()
     helm("upgrade")
     assert generations() == before, "an upgrade to the same changes services"
-    start_training("upgraded")
-    with held("upgraded"):
+    sim.start_training("upgraded")
+    with sim.held("upgraded"):
         helm("upgrade", controller_memoryPerRank="500Mi", timing_podAnnotations_test="changed")
     before = replaced(before, "500Mi")
     # Each of the two old controllers may have led before it was replaced.
-    status = complete("upgraded", attempts=(2, 3))
-    leaves_nothing("upgraded")
-    start_training("rolled-back")
-    first = json.loads(kube("helm", "history", "eidolon", "-n", NAMESPACE, "-o", "json"))[0]["revision"]
-    words = ("-n", NAMESPACE, "--wait", "--timeout", HELM_SECONDS)
-    with held("rolled-back"):
-        kube("helm", "rollback", "eidolon", first, *words, timeout=600)
+    status = sim.complete("upgraded", attempts=(2, 3))
+    sim.leaves_nothing("upgraded")
+    sim.start_training("rolled-back")
+    first = json.loads(kube.in_cluster("helm", "history", "eidolon", "-n", kube.NAMESPACE, "-o", "json"))[0]["revision"]
+    words = ("-n", kube.NAMESPACE, "--wait", "--timeout", HELM_SECONDS)
+    with sim.held("rolled-back"):
+        kube.in_cluster("helm", "rollback", "eidolon", first, *words, timeout=600)
     replaced(before, "512Mi")
-    after = complete("rolled-back", attempts=(2, 3))
-    assert iterations(status) == iterations(after)
+    after = sim.complete("rolled-back", attempts=(2, 3))
+    assert sim.iterations(status) == sim.iterations(after)
     print(f"complete in attempts {status['attempt']} (upgraded) and {after['attempt']} (rolled back)")
-    leaves_nothing("rolled-back")
+    sim.leaves_nothing("rolled-back")
 
 
 def replaced(before, memory):
     """Generations of the services, which are those of a change."""
-    pod = get("deployment", "eidolon-controller", NAMESPACE)["spec"]["template"]["spec"]
+    pod = kube.get("deployment", "eidolon-controller", kube.NAMESPACE)["spec"]["template"]["spec"]
     assert f"--memory-per-rank={memory}" in pod["containers"][0]["args"]
     after = generations()
     assert all(after[name] > before[name] for name in before), f"{before} {after}"
@@ -288,13 +258,13 @@ def replaced(before, memory):
 
 def generations():
     services = (("deployment", "eidolon-controller"), ("statefulset", "eidolon-timing"))
-    return {kind: get(kind, name, NAMESPACE)["metadata"]["generation"] for kind, name in services}
+    return {kind: kube.get(kind, name, kube.NAMESPACE)["metadata"]["generation"] for kind, name in services}
 
 
 def test_upgrades_definitions(tmp_path):
     """A chart with another definition brings it, and the next takes it back."""
     words = "Another explanation of the phase."
-    chart = shutil.copytree(ROOT / "helm/eidolon", tmp_path / "eidolon")
+    chart = shutil.copytree(kube.ROOT / "helm/eidolon", tmp_path / "eidolon")
     path = chart / "files/crds/simulationjobs.yaml"
     text = path.read_text()
     changed = text.replace("Where the job stands.", words)
@@ -302,9 +272,9 @@ def test_upgrades_definitions(tmp_path):
     path.write_text(changed)
     helm("upgrade", chart=chart)
     definition = ("get", "crd", "simulationjobs.eidolon.dev", "-o", "yaml")
-    assert words in kubectl(*definition)
+    assert words in kube.kubectl(*definition)
     helm("upgrade")
-    assert words not in kubectl(*definition)
+    assert words not in kube.kubectl(*definition)
 
 
 # --- uninstalled ---------------------------------------------------------------------
@@ -312,63 +282,65 @@ def test_upgrades_definitions(tmp_path):
 EVERYWHERE = {"configmap/kube-root-ca.crt", "serviceaccount/default"}
 
 
-@pytest.mark.timeout(4 * PATIENCE_SECONDS, func_only=True)
+@pytest.mark.timeout(4 * kube.PATIENCE_SECONDS, func_only=True)
 def test_uninstalls(cluster):
     """helm uninstall ends what is at work and leaves what is marked keep, which a release of another name takes up."""
     cluster.stands = False
     helm("upgrade", crds_keep="true")
-    team("delete", "simjob", "--all", f"--timeout={SETTLE_SECONDS}s")
-    apply(idle("kept", suspend=True))
-    start_training("at-work", iterations={"warmup": 3, "measure": 60})
+    kube.team("delete", "simjob", "--all", f"--timeout={kube.SETTLE_SECONDS}s")
+    kube.apply(sim.idle("kept", suspend=True))
+    sim.start_training("at-work", iterations={"warmup": 3, "measure": 60})
     uninstall("eidolon")
     assert len(definitions()) == 3, f"kept definitions: {definitions()}"
     nothing_is_at_work()
     install_renamed()
-    phase = lambda: get("simjob", "kept").get("status", {}).get("phase")
-    wait("the kept job is looked after", SETTLE_SECONDS, lambda: phase() == "Pending")
-    complete("at-work", attempts=[2])
-    team("delete", "simjob", "--all", "--timeout=60s")
-    team("delete", "simulatedcluster", "--all", "--timeout=60s")
+    phase = lambda: kube.get("simjob", "kept").get("status", {}).get("phase")
+    kube.wait("the kept job is looked after", lambda: phase() == "Pending")
+    sim.complete("at-work", attempts=[2])
+    kube.team("delete", "simjob", "--all", "--timeout=60s")
+    kube.team("delete", "simulatedcluster", "--all", "--timeout=60s")
     uninstall("renamed")
     assert not definitions()
-    wait("nothing of the team's is left", SETTLE_SECONDS, lambda: left_in(TEAM) <= of_the_team())
+    kube.wait("nothing of the team's is left", lambda: left_in(kube.TEAM) <= of_the_team())
     Prometheus.stop()
 
 
 def nothing_is_at_work():
     """No pod and no network service is left; the job that ran says that it waits, and for what."""
-    wait("nothing is at work", SETTLE_SECONDS, lambda: not names("pods,jobs,deployments,services"))
-    assert get("simjob", "at-work")["status"]["phase"] == "Pending"
+    kube.wait("nothing is at work", lambda: not kube.names("pods,jobs,deployments,services"))
+    assert kube.get("simjob", "at-work")["status"]["phase"] == "Pending"
     for kind in ("Scheduled", "Running"):
-        said = condition("at-work", kind)
+        said = kube.condition("at-work", kind)
         assert said[:2] == ("False", "ControllerStopped") and "begins the job again" in said[2], kind
 
 
 def install_renamed():
     """The definitions belong to the former release: another one is told so, unless it takes them over."""
-    words = ["helm", "install", "renamed", "helm/eidolon", "-n", NAMESPACE]
-    refused = kube(*words[:3], ROOT / words[3], *words[4:], "--dry-run=server", check=False)
+    words = ["helm", "install", "renamed", "helm/eidolon", "-n", kube.NAMESPACE]
+    refused = kube.in_cluster(*words[:3], kube.ROOT / words[3], *words[4:], "--dry-run=server", check=False)
     assert not refused.strip(), "another release is not refused"
     helm("install", words=[*words, "--take-ownership"])
 
 
 def uninstall(release):
-    kube("helm", "uninstall", release, "-n", NAMESPACE, "--wait", "--timeout", f"{SETTLE_SECONDS}s")
-    assert "eidolon" not in kubectl("get", "clusterrole,clusterrolebinding", "-o", "name")
+    kube.in_cluster(
+        "helm", "uninstall", release, "-n", kube.NAMESPACE, "--wait", "--timeout", f"{kube.SETTLE_SECONDS}s"
+    )
+    assert "eidolon" not in kube.kubectl("get", "clusterrole,clusterrolebinding", "-o", "name")
     # Kubernetes collects what belonged to something that is gone.
-    wait("the namespace is empty", SETTLE_SECONDS, lambda: not left_in(NAMESPACE))
+    kube.wait("the namespace is empty", lambda: not left_in(kube.NAMESPACE))
 
 
 def definitions():
-    return [name for name in kubectl("get", "crd", "-o", "name").split() if name.endswith(".eidolon.dev")]
+    return [name for name in kube.kubectl("get", "crd", "-o", "name").split() if name.endswith(".eidolon.dev")]
 
 
 def left_in(namespace):
     """Everything in a namespace, of every kind that can be listed, but events and what is always there."""
-    kinds = kubectl("api-resources", "--namespaced", "--verbs=list", "-o", "name").split()
+    kinds = kube.kubectl("api-resources", "--namespaced", "--verbs=list", "-o", "name").split()
     kinds = ",".join(kind for kind in kinds if not kind.startswith("events"))
     each = 'jsonpath={range .items[*]}{.kind}/{.metadata.name}{"\\n"}{end}'
-    found = kubectl("-n", namespace, "get", kinds, "-o", each).split()
+    found = kube.kubectl("-n", namespace, "get", kinds, "-o", each).split()
     return {f"{kind.lower()}/{name}" for kind, _, name in (entry.partition("/") for entry in found)} - EVERYWHERE
 
 

@@ -19,7 +19,7 @@ def watched(prometheus):
     apply(sweep("watched-widths", held, {"cluster.server.nics.gbps": [200, 400]}, suspend=True))
     changes = {"iterations": {"warmup": 3, "measure": 900, "tokens": 256}, "env": [{"name": "STEPS", "value": "1000"}]}
     apply(document("watched", **changes))
-    wait("the job runs", PATIENCE_SECONDS, lambda: condition("watched", "Running")[0] == "True")
+    wait("the job runs", lambda: condition("watched", "Running")[0] == "True", PATIENCE_SECONDS)
     since = time.time()
     targets = []
     while get("simjob", "watched")["status"].get("phase") == "Running":

@@ -6,37 +6,24 @@ import time
 
 import pytest
 
-from cluster_commands import (
-    HERE,
-    SETTLE_SECONDS,
-    get,
-    kube,
-    kubectl,
-    leader_pod,
-    names,
-    objects,
-    pod_ip,
-    team,
-    tries,
-    wait,
-)
+import cluster_commands as kube
 from simulation_jobs import iterations, submit
 
 
 def rows(name):
-    return json.loads((HERE / "jobs" / name).read_text())
+    return json.loads((kube.HERE / "jobs" / name).read_text())
 
 
 def test_refusals():
     """The definitions refuse what is wrong and say so."""
-    good = (HERE / "jobs/job.yaml").read_text().replace("@IMAGE@", "x")
+    good = (kube.HERE / "jobs/job.yaml").read_text().replace("@IMAGE@", "x")
     for row in rows("refused.json"):
         text = good.replace(row["replace"], row["by"])
         assert text != good, f"row {row} changes nothing"
         # An admission policy holds some seconds after it was made, the rules of a definition at once.
         until = time.monotonic() + (30 if row.get("policy") else 0)
         while True:
-            accepted, said = tries("apply", "--dry-run=server", document=text)
+            accepted, said = kube.tries("apply", "--dry-run=server", document=text)
             if accepted == row.get("accepted", False) and row.get("message", "") in said:
                 break
             assert time.monotonic() < until, f"{row}: {said}"
@@ -54,7 +41,7 @@ def test_changes(first):
     for row in rows("changes.json"):
         change = json.dumps({"spec": row["spec"]})
         what = (row.get("kind", "simjob"), row.get("name", "first"))
-        done, said = tries("patch", *what, "--type=merge", "--dry-run=server", "-p", change)
+        done, said = kube.tries("patch", *what, "--type=merge", "--dry-run=server", "-p", change)
         assert done == ("message" not in row), f"{row}: {said}"
         assert row.get("message", "") in said, f"{row}: {said}"
 
@@ -70,23 +57,23 @@ def test_equals_embedded(first, first_embedded):
 
 def test_shows(first):
     """Columns, events, explain text, logs and metrics of the job tell the story."""
-    table = team("get", "simjob", "first")
+    table = kube.team("get", "simjob", "first")
     assert "Complete" in table and "100" in table
-    events = team("get", "events.events.k8s.io", "--field-selector", "regarding.name=first")
+    events = kube.team("get", "events.events.k8s.io", "--field-selector", "regarding.name=first")
     for reason in ("Placed", "Started", "IterationsMeasured"):
         assert reason in events
-    assert "warm" in kubectl("explain", "simulationjob.spec.iterations")
-    assert "step 5 loss" in team("logs", "job/first", "--all-pods=true")
-    page = kube("curl", "-sS", "-m", "10", f"http://{pod_ip(leader_pod())}:9401/metrics")
+    assert "warm" in kube.kubectl("explain", "simulationjob.spec.iterations")
+    assert "step 5 loss" in kube.team("logs", "job/first", "--all-pods=true")
+    page = kube.in_cluster("curl", "-sS", "-m", "10", f"http://{kube.pod_ip(kube.leader_pod())}:9401/metrics")
     assert re.search(r'eidolon_predicted_iteration_seconds\{.*simulation_job="first"', page), page[-3000:]
 
 
 def test_shows_objects(first):
     """An Indexed Job and a headless Service of the job's name; what its pods are given; no secret."""
-    batch, service = get("job", "first")["spec"], get("service", "first")["spec"]
+    batch, service = kube.get("job", "first")["spec"], kube.get("service", "first")["spec"]
     assert (batch["completionMode"], batch["completions"], batch["parallelism"]) == ("Indexed", 2, 2)
     assert service["clusterIP"] == "None"
-    pods = objects("pods", "-l", "batch.kubernetes.io/job-name=first")
+    pods = kube.objects("pods", "-l", "batch.kubernetes.io/job-name=first")
     assert len(pods) == 2, "one pod for each server"
     for spec in (pod["spec"] for pod in pods):
         volumes = {volume["name"]: volume for volume in spec["volumes"]}
@@ -96,10 +83,10 @@ def test_shows_objects(first):
         (token,) = volumes["eidolon-token"]["projected"]["sources"]
         assert token["serviceAccountToken"]["expirationSeconds"] == 3600
         assert token["serviceAccountToken"]["audience"] == "agents.eidolon.dev"
-    assert not names("secrets")
+    assert not kube.names("secrets")
 
 
 def test_deletes(first):
     """Deleting a job leaves none of its objects."""
-    team("delete", "simjob", "--all", f"--timeout={SETTLE_SECONDS}s")
-    wait("pods are gone", SETTLE_SECONDS, lambda: not names("pods,jobs,services", "-l", "eidolon.dev/simulation-job"))
+    kube.team("delete", "simjob", "--all", f"--timeout={kube.SETTLE_SECONDS}s")
+    kube.wait("pods are gone", lambda: not kube.names("pods,jobs,services", "-l", "eidolon.dev/simulation-job"))

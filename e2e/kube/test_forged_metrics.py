@@ -4,81 +4,25 @@ import json
 import time
 
 import pytest
+import yaml
 
-from cluster_commands import NAMESPACE, kubectl, wait
+from cluster_commands import HERE, kubectl, wait
 from monitoring import INTERVAL_SECONDS
 
-SAMPLES, NAMES = 200_000, 50
-LABELS = {
-    "app.kubernetes.io/name": "eidolon",
-    "app.kubernetes.io/managed-by": "eidolon-controller",
-    "eidolon.dev/simulation-job": "victim",
-}
-LIES = [
-    'eidolon_controller_store_writable{namespace="%s"} 0' % NAMESPACE,
-    'eidolon_controller_waiting_jobs{namespace="%s"} 7' % NAMESPACE,
-    'eidolon_job_progress_ratio{namespace="blue",simulation_job="victim"} 0.001',
-    'eidolon_predicted_iteration_seconds{namespace="blue",simulation_job="victim",statistic="mean"} 1e9',
-    'eidolon_network_link_utilisation_ratio{namespace="blue",tier="spine"} 42',
-    'eidolon_sweep_points{namespace="blue",simulation_sweep="victim",phase="failed"} 99',
-]
-# The metrics page of each pod of red: metrics of other namespaces, and floods of series.
-PAGES = {
-    "lies": LIES,
-    "many": [f'eidolon_agent_many_{number % NAMES}{{number="{number}"}} 1' for number in range(3)],
-    "long": ['eidolon_agent_long{text="%s"} 1' % ("x" * 100_000)],
-}
-SERVER = """
-import http.server, signal, sys
-signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-page = open("/page/" + sys.argv[1]).read()
-if sys.argv[1] == "many":
-    page += "".join(f'eidolon_agent_many_{n %% %d}{{number="{n}"}} 1\\n' for n in range(%d))
-class Page(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.send_response(200)
-        self.send_header("Content-Type", "text/plain; version=0.0.4")
-        self.end_headers()
-        self.wfile.write(page.encode())
-http.server.ThreadingHTTPServer(("", 9464), Page).serve_forever()
-""" % (NAMES, SAMPLES)
-
-
-def pages():
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": "pages"},
-        "data": {"server.py": SERVER, **{name: "\n".join(lines) + "\n" for name, lines in PAGES.items()}},
-    }
-
-
-def pod(page, component):
-    """A pod that serves a page of PAGES under the labels of a component."""
-    container = {
-        "name": "server",
-        "image": "e2e.local/debian:12",
-        "command": ["python3", "/page/server.py", page],
-        "ports": [{"name": "metrics", "containerPort": 9464}],
-        "readinessProbe": {"tcpSocket": {"port": 9464}, "periodSeconds": 1},
-        "volumeMounts": [{"name": "page", "mountPath": "/page"}],
-    }
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": f"{page}-{component}", "labels": {**LABELS, "app.kubernetes.io/component": component}},
-        "spec": {"containers": [container], "volumes": [{"name": "page", "configMap": {"name": "pages"}}]},
-    }
+FORGED = yaml.safe_load((HERE / "jobs/forged_metrics.yaml").read_text())
 
 
 @pytest.fixture(scope="module")
 def forged(tenants):
     """The time since when red's pods expose lies and floods under the labels of agents and of the controller."""
     since = time.time()
-    tenants.eve.does("create", document=pages())
-    for component in ("agent", "controller"):
-        for page in PAGES:
-            tenants.eve.does("create", document=pod(page, component))
+    pages = [f"--from-literal={name}={text}" for name, text in FORGED["pages"].items()]
+    server = f"--from-file={HERE / 'jobs/metrics_server.py'}"
+    tenants.eve.does("create", "configmap", "pages", server, *pages)
+    for component in FORGED["components"]:
+        for page in FORGED["pages"]:
+            pod = json.dumps(FORGED["pod"]).replace("{page}", page).replace("{component}", component)
+            tenants.eve.does("create", document=json.loads(pod))
     ready = ("wait", "--for=condition=Ready", "pod", "--all", "--timeout=120s")
     kubectl("-n", "red", *ready, timeout=150)
     return since
@@ -87,7 +31,7 @@ def forged(tenants):
 @pytest.fixture(scope="module")
 def scraped(prometheus, forged):
     """The same, once new pods were found, and every target that will be scraped was, twice."""
-    wait("pods of red are scraped", 60, lambda: any("lies" in target[2] for target in prometheus.targets()))
+    wait("pods of red are scraped", lambda: any("lies" in target[2] for target in prometheus.targets()), 60)
     time.sleep(6 * INTERVAL_SECONDS)
     return forged
 

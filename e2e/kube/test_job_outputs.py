@@ -5,20 +5,7 @@ import json
 import pytest
 import trace_tables
 
-from cluster_commands import (
-    NAMESPACE,
-    ROOT,
-    TEAM,
-    apply,
-    call,
-    get,
-    give,
-    kube,
-    objects,
-    pod_ip,
-    team,
-    user,
-)
+import cluster_commands as kube
 from rest_user import Rest
 from simulation_jobs import complete, iterations, submit, torch_image
 
@@ -37,26 +24,26 @@ COUNTERS = """
 @pytest.fixture
 def files(first, build, tmp_path):
     """Fetches the timeline or the recording of `first` from each controller and by REST; the path of one of them."""
-    user("alice")
+    kube.user("alice")
     rest = Rest("alice")
     (tmp_path / "token").write_text(rest.token)
 
     def by_rest(what, *options):
-        url = rest.url(f"/api/v1/namespaces/{TEAM}/simulationjobs/first/{what}")
-        return kube("curl", "-sS", "-m", "60", *options, "-H", f"Authorization: Bearer {rest.token}", url)
+        url = rest.url(f"/api/v1/namespaces/{kube.TEAM}/simulationjobs/first/{what}")
+        return kube.in_cluster("curl", "-sS", "-m", "60", *options, "-H", f"Authorization: Bearer {rest.token}", url)
 
     def fetch(what):
         status = first
         # A controller that went took the files with it.
         if by_rest(what, "-o", "/dev/null", "-w", "%{http_code}") != "200":
             status = submit()
-        pods = objects("pods", "-l", "app.kubernetes.io/component=controller", namespace=NAMESPACE)
+        pods = kube.objects("pods", "-l", "app.kubernetes.io/component=controller", namespace=kube.NAMESPACE)
         assert len(pods) > 1, "several controllers"
         paths = [tmp_path / f"{pod['metadata']['name']}.{what}" for pod in pods]
         for pod, path in zip(pods, paths):
-            server = f"http://{pod_ip(pod['metadata']['name'])}:8080"
-            words = ("--server", server, "--token-file", tmp_path / "token", "-n", TEAM)
-            kube(build / "bin/eidolon", *words, what, "first", "-o", path)
+            server = f"http://{kube.pod_ip(pod['metadata']['name'])}:8080"
+            words = ("--server", server, "--token-file", tmp_path / "token", "-n", kube.TEAM)
+            kube.in_cluster(build / "bin/eidolon", *words, what, "first", "-o", path)
         paths.append(tmp_path / f"rest.{what}")
         by_rest(what, "--fail", "-o", paths[-1])
         assert {path.stat().st_size for path in paths} == {status[what]["bytes"]}
@@ -71,7 +58,7 @@ def test_timelines(files, first_embedded, build, server, tmp_path):
     """A job's timeline is that of embedded mode; each controller gives the same file."""
     path = tmp_path / "embedded.pftrace"
     name = first_embedded["metadata"]["name"]
-    call(build / "bin/eidolon", "--data-dir", server.data, "timeline", name, "-o", path)
+    kube.call(build / "bin/eidolon", "--data-dir", server.data, "timeline", name, "-o", path)
     trace = files("timeline")
     for sql in (SLICES, COUNTERS):
         rows = [sorted(map(repr, trace_tables.ask(file, sql))) for file in (trace, path)]
@@ -84,13 +71,13 @@ def test_recordings(files, first, build):
     """A job's recording, from each controller the same, replays to the same prediction to the picosecond."""
     file = files("recording")
     assert b"kept-to-itself" not in file.read_bytes(), "the recording has a variable of the environment"
-    replayed = json.loads(call(build / "bin/eidolon", "replay", file, "-o", "json"))["status"]
+    replayed = json.loads(kube.call(build / "bin/eidolon", "replay", file, "-o", "json"))["status"]
     assert iterations(replayed) == iterations(first) and iterations(first)
     print(f"{iterations(first)} ps, run and replay")
 
 
 # --- folded --------------------------------------------------------------------------
-PROGRAMS = ROOT / "e2e/folding/programs"
+PROGRAMS = kube.ROOT / "e2e/folding/programs"
 # Sixteen ranks, whose halves differ: the first attempt finds that with ranks 0 and 15.
 FOLDED = {
     "cluster": {
@@ -109,22 +96,22 @@ LIVE, SERVERS = [0, 7, 8, 15], [0, 3, 4, 7]
 @pytest.mark.starts(24)
 def test_folded(embedded):
     """A folded job has pods for live ranks alone, finds its classes, and the prediction of embedded mode."""
-    give(TEAM, "folded-code", f"--from-file={PROGRAMS / 'halves.py'}")
+    kube.give(kube.TEAM, "folded-code", f"--from-file={PROGRAMS / 'halves.py'}")
     job = {"apiVersion": "eidolon.dev/v1alpha1", "kind": "SimulationJob", "metadata": {"name": "folded"}}
     code = {"configMapRef": {"name": "folded-code"}}
-    team("delete", "simjob", "folded", "--ignore-not-found", "--timeout=120s")
-    apply({**job, "spec": {**FOLDED, "image": torch_image(), "code": code}})
+    kube.team("delete", "simjob", "folded", "--ignore-not-found", "--timeout=120s")
+    kube.apply({**job, "spec": {**FOLDED, "image": torch_image(), "code": code}})
     status = complete("folded")
     assert status["attempt"] == 2 and "failedAttempts" not in status
     assert status["foldDimensions"] == [{"stride": 8, "size": 2}]
     assert status["servers"] == 8
     assert status["prediction"]["folding"]["live"] == LIVE
     # Each completion index stands for a server with a live rank.
-    batch = get("job", "folded")["spec"]
+    batch = kube.get("job", "folded")["spec"]
     assert (batch["completions"], batch["parallelism"]) == (len(SERVERS), len(SERVERS))
-    pods = objects("pods", "-l", "batch.kubernetes.io/job-name=folded")
+    pods = kube.objects("pods", "-l", "batch.kubernetes.io/job-name=folded")
     assert [json.loads(pod["metadata"]["annotations"]["eidolon.dev/servers"]) for pod in pods] == [SERVERS] * 4
     alone = embedded({**job, "spec": {**FOLDED, "code": {"directory": str(PROGRAMS)}}})
     assert iterations(status) == iterations(alone["status"])
     print(f"{len(SERVERS)} pods for 8 servers; iterations {iterations(status)} ps in both modes")
-    team("delete", "simjob/folded", "configmap/folded-code", "--timeout=120s")
+    kube.team("delete", "simjob/folded", "configmap/folded-code", "--timeout=120s")

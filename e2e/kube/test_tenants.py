@@ -13,7 +13,7 @@ def name_of(attack):
 def test_tenants(attack, tenants):
     """An attack of one tenant is held off."""
     try:
-        achieved = attack(tenants)
+        achieved = list(attack(tenants))
         assert not achieved, "\n".join(achieved)
     except BaseException:
         tenants.remove_traces()

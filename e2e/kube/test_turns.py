@@ -8,66 +8,31 @@ import time
 import pytest
 
 from chart import helm
-from cluster_commands import (
-    NAMESPACE,
-    PATIENCE_SECONDS,
-    SETTLE_SECONDS,
-    TEAM,
-    apply,
-    condition,
-    first_process,
-    get,
-    jobs_path,
-    kube,
-    kubectl,
-    leader_pod,
-    listing,
-    make_namespace,
-    names,
-    objects,
-    pod_ip,
-    remove_namespace,
-    scale_controllers,
-    team,
-    wait,
-)
-from simulation_jobs import (
-    OVER,
-    complete,
-    failed,
-    give_cluster,
-    idle,
-    iterations,
-    kill,
-    leaves_nothing,
-    light,
-    sweep,
-    virtual_seconds,
-    with_cluster,
-)
+import cluster_commands as kube
+import simulation_jobs as sim
 
 
 # --- queues --------------------------------------------------------------------------
-@pytest.mark.timeout(4 * PATIENCE_SECONDS, func_only=True)
+@pytest.mark.timeout(4 * kube.PATIENCE_SECONDS, func_only=True)
 def test_queue(pytestconfig):
     """Many jobs of three namespaces: all end, none is starved, the controller's memory stays flat."""
     queued = pytestconfig.option.queued
     spaces = {"queue-a": queued // 2, "queue-b": queued // 4, "queue-c": queued // 4}
     # Jobs compete once the network service of their cluster runs; which pod starts first says nothing about turns.
     for space in spaces:
-        make_namespace(space)
-        give_cluster(space)
+        kube.make_namespace(space)
+        sim.give_cluster(space)
     for space in spaces:
-        ready = ("wait", "simulatedcluster/h100", "--for=condition=Ready", f"--timeout={SETTLE_SECONDS}s")
-        kubectl("-n", space, *ready)
+        ready = ("wait", "simulatedcluster/h100", "--for=condition=Ready", f"--timeout={kube.SETTLE_SECONDS}s")
+        kube.kubectl("-n", space, *ready)
     # Nobody looks until all are there: how fast they are created says nothing about turns.
-    scale_controllers(0)
+    kube.scale_controllers(0)
     for space, count in spaces.items():
-        apply(listing(*(idle(f"job-{number}") for number in range(count))), space)
-    scale_controllers(2)
+        kube.apply(kube.listing(*(sim.idle(f"job-{number}") for number in range(count))), space)
+    kube.scale_controllers(2)
     before = controller_numbers()
     started = time.monotonic()
-    jobs = wait("all jobs are over", 1800, lambda: all_over(spaces))
+    jobs = kube.wait("all jobs are over", lambda: all_over(spaces), 1800)
     seconds = time.monotonic() - started
     after = controller_numbers()
     assert {job["status"]["phase"] for job in jobs} == {"Failed"}, "a job that does nothing has a prediction"
@@ -75,7 +40,7 @@ def test_queue(pytestconfig):
     assert {entry["reason"] for entry in ends} == {"NoIterations"}
     # Each namespace has a third of the turns while it has jobs; in order of age, two of them would have none in the
     # first half.
-    events = [event for space in spaces for event in objects("events.events.k8s.io", namespace=space)]
+    events = [event for space in spaces for event in kube.objects("events.events.k8s.io", namespace=space)]
     events = sorted((event for event in events if event["reason"] == "Placed"), key=lambda event: event["eventTime"])
     half = [event["metadata"]["namespace"] for event in events[: queued // 2]]
     for space in ("queue-b", "queue-c"):
@@ -86,23 +51,25 @@ def test_queue(pytestconfig):
     )
     assert after[0] < before[0] + 64, "the controller has grown"
     for space in spaces:
-        remove_namespace(space)
+        kube.remove_namespace(space)
 
 
 def all_over(spaces):
     jobs = [
-        job for space in spaces for job in json.loads(kubectl("get", "--raw", jobs_path(space), timeout=120))["items"]
+        job
+        for space in spaces
+        for job in json.loads(kube.kubectl("get", "--raw", kube.jobs_path(space), timeout=120))["items"]
     ]
-    over = [job for job in jobs if job.get("status", {}).get("phase") in OVER]
+    over = [job for job in jobs if job.get("status", {}).get("phase") in sim.OVER]
     time.sleep(2)
     return jobs if len(over) == len(jobs) == sum(spaces.values()) else None
 
 
 def controller_numbers():
     """(resident MiB, requests sent to the API server) of the controller that leads."""
-    page = kube("curl", "-sS", "-m", "10", f"http://{pod_ip(leader_pod())}:9401/metrics")
+    page = kube.in_cluster("curl", "-sS", "-m", "10", f"http://{kube.pod_ip(kube.leader_pod())}:9401/metrics")
     requests = float(re.search(r"^eidolon_controller_kubernetes_requests_total (\S+)", page, re.M)[1])
-    with open(f"/proc/{first_process(leader_pod(), NAMESPACE, 'controller')}/status") as status:
+    with open(f"/proc/{kube.first_process(kube.leader_pod(), kube.NAMESPACE, 'controller')}/status") as status:
         return int(re.search(r"VmRSS:\s+(\d+)", status.read())[1]) / 1024, requests
 
 
@@ -117,14 +84,14 @@ QUOTA = {
 
 def test_quota():
     """A quota on limits of CPU and memory takes the pods of a job and of its own network service."""
-    apply(QUOTA)
+    kube.apply(QUOTA)
     try:
         helm("upgrade", controller_cpuLimitMillisPerRank="4000")
-        apply(with_cluster(light("within-quota"), servers=2))
-        complete("within-quota", attempts=[1])
-        leaves_nothing("within-quota")
+        kube.apply(sim.with_cluster(sim.light("within-quota"), servers=2))
+        sim.complete("within-quota", attempts=[1])
+        sim.leaves_nothing("within-quota")
     finally:
-        team("delete", "resourcequota", "limits")
+        kube.team("delete", "resourcequota", "limits")
         helm("upgrade")
 
 
@@ -133,50 +100,50 @@ HOG = "held = bytearray(1 << 30); print(len(held))"
 
 def test_killed_for_memory():
     """A job that needs more host memory than limits.memoryPerServer fails with OutOfMemory, the figure and the field."""
-    apply(idle("hog", command=["python3", "-c", HOG], limits={"memoryPerServer": "256Mi"}))
-    reason, said = failed("hog")
-    assert reason == "OutOfMemory" and get("simjob", "hog")["status"]["attempt"] == 1, said
+    kube.apply(sim.idle("hog", command=["python3", "-c", HOG], limits={"memoryPerServer": "256Mi"}))
+    reason, said = sim.failed("hog")
+    assert reason == "OutOfMemory" and kube.get("simjob", "hog")["status"]["attempt"] == 1, said
     assert "limits.memoryPerServer" in said and ("256.00 MiB" in said or str(256 << 20) in said), said
     assert "reached its limit" in said, said
     print(said[:260])
-    leaves_nothing("hog")
+    sim.leaves_nothing("hog")
 
 
 # --- suspended jobs --------------------------------------------------------------------
 def test_suspends():
     """A job that another queue holds back has no pods; it runs when let go, stops when held again, and can go on."""
     changes = {"iterations": {"warmup": 3, "measure": 300}}
-    apply(light("held", spin=400_000, suspend=True, **changes))
-    apply(light("foreign", managedBy="kueue.x-k8s.io/multikueue", **changes))
-    wait("the job is held", SETTLE_SECONDS, lambda: condition("held", "Scheduled")[:2] == ("False", "Suspended"))
+    kube.apply(sim.light("held", spin=400_000, suspend=True, **changes))
+    kube.apply(sim.light("foreign", managedBy="kueue.x-k8s.io/multikueue", **changes))
+    kube.wait("the job is held", lambda: kube.condition("held", "Scheduled")[:2] == ("False", "Suspended"))
     time.sleep(3)
     assert not placed("held"), "a suspended job has pods"
     suspend("simjob", "held", False)
-    wait("held trains", PATIENCE_SECONDS, lambda: virtual_seconds("held") > 0.02)
+    kube.wait("held trains", lambda: sim.virtual_seconds("held") > 0.02, kube.PATIENCE_SECONDS)
     suspend("simjob", "held", True)
-    wait("its pods are gone", SETTLE_SECONDS, lambda: not placed("held"))
-    assert condition("held", "Scheduled")[1] == "Suspended"
+    kube.wait("its pods are gone", lambda: not placed("held"))
+    assert kube.condition("held", "Scheduled")[1] == "Suspended"
     suspend("simjob", "held", False)
-    assert len(iterations(complete("held", attempts=[2]))) == 300
-    assert "status" not in get("simjob", "foreign"), "another manager's job is touched"
+    assert len(sim.iterations(sim.complete("held", attempts=[2]))) == 300
+    assert "status" not in kube.get("simjob", "foreign"), "another manager's job is touched"
     assert not placed("foreign"), "another manager's job has pods"
-    leaves_nothing("held", "foreign")
+    sim.leaves_nothing("held", "foreign")
 
 
 def suspend(kind, name, value, **changes):
-    team("patch", kind, name, "--type=merge", "-p", json.dumps({"spec": {"suspend": value, **changes}}))
+    kube.team("patch", kind, name, "--type=merge", "-p", json.dumps({"spec": {"suspend": value, **changes}}))
 
 
 def placed(job):
-    return names("pods,jobs", "-l", f"eidolon.dev/simulation-job={job}")
+    return kube.names("pods,jobs", "-l", f"eidolon.dev/simulation-job={job}")
 
 
 # --- sweeps --------------------------------------------------------------------------
-SWEEPS = f"/apis/eidolon.dev/v1alpha1/namespaces/{TEAM}/simulationsweeps"
+SWEEPS = f"/apis/eidolon.dev/v1alpha1/namespaces/{kube.TEAM}/simulationsweeps"
 
 
 def status_of(name):
-    return json.loads(kubectl("get", "--raw", f"{SWEEPS}/{name}")).get("status", {})
+    return json.loads(kube.kubectl("get", "--raw", f"{SWEEPS}/{name}")).get("status", {})
 
 
 def known():
@@ -185,33 +152,33 @@ def known():
 
 
 def jobs_of_sweep():
-    return {job["metadata"]["name"]: job for job in objects("simjob", "-l", "eidolon.dev/sweep=widths")}
+    return {job["metadata"]["name"]: job for job in kube.objects("simjob", "-l", "eidolon.dev/sweep=widths")}
 
 
 def widths(name, matrix):
     """A sweep over the speed of NICs, by jobs of two servers."""
-    job = light(name, spin=20_000, iterations={"warmup": 3, "measure": 60})
-    with_cluster(job, servers=2, server={"preset": "dgx-h100", "gpusPerServer": 2, "nics": {"count": 2}})
-    return sweep(name, job, matrix, price={"H100-SXM5-80GB": 2.5})
+    job = sim.light(name, spin=20_000, iterations={"warmup": 3, "measure": 60})
+    sim.with_cluster(job, servers=2, server={"preset": "dgx-h100", "gpusPerServer": 2, "nics": {"count": 2}})
+    return sim.sweep(name, job, matrix, price={"H100-SXM5-80GB": 2.5})
 
 
 def test_sweeps_refused():
     """A sweep over values that no job may have fails and names the field."""
-    apply(widths("wrong", {"servers": [0]}))
-    wait("the wrong one is refused", 60, lambda: status_of("wrong").get("phase") == "Failed")
+    kube.apply(widths("wrong", {"servers": [0]}))
+    kube.wait("the wrong one is refused", lambda: status_of("wrong").get("phase") == "Failed", 60)
     assert "/spec/matrix/servers" in json.dumps(status_of("wrong")["conditions"])
-    team("delete", "simsweep", "wrong", "--timeout=60s")
+    kube.team("delete", "simsweep", "wrong", "--timeout=60s")
 
 
 def test_sweeps():
     """A sweep has a job for each point, goes on after kill -9 of the controller, runs nothing twice, takes its jobs
     with it."""
-    apply(widths("widths", {"cluster.server.nics.gbps": [100, 200, 400]}))
-    wait("a point is known", 240, lambda: known() >= 1)
+    kube.apply(widths("widths", {"cluster.server.nics.gbps": [100, 200, 400]}))
+    kube.wait("a point is known", lambda: known() >= 1, 240)
     suspend_and_resume()
     before = {name: job["metadata"]["uid"] for name, job in jobs_of_sweep().items()}
-    kill(leader_pod(), NAMESPACE, "controller")
-    wait("all points are known", 480, lambda: status_of("widths").get("phase") in ("Complete", "Failed"))
+    sim.kill(kube.leader_pod(), kube.NAMESPACE, "controller")
+    kube.wait("all points are known", lambda: status_of("widths").get("phase") in ("Complete", "Failed"), 480)
     assert known() == 3
     seconds = [point["iterationSeconds"] for point in status_of("widths")["points"]]
     assert seconds[0] > seconds[1] > seconds[2], f"NICs of 100, 200 and 400 Gbit/s: {seconds}"
@@ -220,23 +187,23 @@ def test_sweeps():
     for name, uid in before.items():
         assert jobs[name]["metadata"]["uid"] == uid, f"{name} was made again"
     assert jobs["widths-p1"]["status"]["attempt"] == 1, "a point that was known ran again"
-    table = team("get", "simsweep", "widths")
+    table = kube.team("get", "simsweep", "widths")
     assert "Complete" in table and " 3 " in table
-    assert "env.NAME" in kubectl("explain", "simulationsweep.spec.matrix")
+    assert "env.NAME" in kube.kubectl("explain", "simulationsweep.spec.matrix")
     change = json.dumps({"spec": {"price": {"H100-SXM5-80GB": 3}}})
-    assert "patched" not in team("patch", "simsweep", "widths", "--type=merge", "-p", change, check=False)
+    assert "patched" not in kube.team("patch", "simsweep", "widths", "--type=merge", "-p", change, check=False)
     print(f"{len(before)} jobs before the kill; iterations of {', '.join(f'{s:.6f}' for s in seconds)} s")
-    team("delete", "simsweep", "widths", "--timeout=60s")
-    wait("its jobs are gone", 120, lambda: not jobs_of_sweep())
+    kube.team("delete", "simsweep", "widths", "--timeout=60s")
+    kube.wait("its jobs are gone", lambda: not jobs_of_sweep(), 120)
 
 
 def suspend_and_resume():
     """A suspended sweep lets its job end and begins no other; resumed, with another concurrency, it goes on."""
     done = known()
     suspend("simsweep", "widths", True)
-    wait("no job of the suspended sweep runs", 240, lambda: status_of("widths").get("phase") == "Pending")
+    kube.wait("no job of the suspended sweep runs", lambda: status_of("widths").get("phase") == "Pending", 240)
     held = known()
     assert done <= held <= done + 1 and len(jobs_of_sweep()) == held
-    assert "widths" in team("get", "simsweep", "--field-selector", "spec.suspend=true", "-o", "name")
+    assert "widths" in kube.team("get", "simsweep", "--field-selector", "spec.suspend=true", "-o", "name")
     suspend("simsweep", "widths", False, concurrency=2)
-    wait("another point begins", 120, lambda: len(jobs_of_sweep()) > held)
+    kube.wait("another point begins", lambda: len(jobs_of_sweep()) > held, 120)

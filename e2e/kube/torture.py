@@ -12,22 +12,7 @@ import threading
 import time
 
 from attacks import ATTACKS
-from cluster_commands import (
-    CLUSTER,
-    NAMESPACE,
-    SETTLE_SECONDS,
-    Failure,
-    apply,
-    call,
-    first_process,
-    jobs_path,
-    kubectl,
-    leader_pod,
-    listing,
-    names,
-    objects,
-    wait,
-)
+import cluster_commands as kube
 from simulation_jobs import INDEX, OVER, kill, light, light_processes, remove_pod
 
 WHAT = ("lost", "doubled", "hung", "unnamed", "different", "left over", "attack", "untried")
@@ -46,7 +31,7 @@ class Torture:
     def torment(self):
         """Findings about the jobs in the end."""
         items = [self.job(name, servers=1 + number % 2) for number, name in enumerate(self.names)]
-        apply(listing(*items), self.space)
+        kube.apply(kube.listing(*items), self.space)
         self.started = time.monotonic()
         deaths = self.kill_at_random()
         while not self.all_ended() and not self.is_too_late():
@@ -59,7 +44,7 @@ class Torture:
             findings.append(("untried", f"all jobs were over after {done} of {self.deaths} deaths: {dict(deaths)}"))
         phases = collections.Counter(job.get("status", {}).get("phase") for job in jobs)
         nodes = collections.Counter(
-            pod["spec"].get("nodeName") for pod in objects("pods", "-l", INDEX, namespace=self.space)
+            pod["spec"].get("nodeName") for pod in kube.objects("pods", "-l", INDEX, namespace=self.space)
         )
         attempts = collections.Counter(job.get("status", {}).get("attempt") for job in jobs)
         print(
@@ -95,7 +80,7 @@ class Torture:
                 if "Running" in phases and over >= due[0] and kind():
                     deaths[kind.__name__] += 1
                     due.pop(0)
-            except (Failure, OSError, subprocess.SubprocessError, StopIteration, AssertionError):
+            except (kube.Failure, OSError, subprocess.SubprocessError, StopIteration, AssertionError):
                 continue  # It was gone before it could be killed.
         return deaths
 
@@ -105,7 +90,7 @@ class Torture:
 
     def jobs(self):
         """The jobs of these names; others of the namespace are an attacker's."""
-        jobs = json.loads(kubectl("get", "--raw", jobs_path(self.space), timeout=120))["items"]
+        jobs = json.loads(kube.kubectl("get", "--raw", kube.jobs_path(self.space), timeout=120))["items"]
         return [job for job in jobs if job["metadata"]["name"] in set(self.names)]
 
     def phases(self):
@@ -118,7 +103,7 @@ class Torture:
     # --- deaths: each is true when something died ----------------------------------------
     def running(self, label):
         """Names of the running pods of the jobs' namespace that have a label."""
-        running = objects("pods", "-l", label, "--field-selector=status.phase=Running", namespace=self.space)
+        running = kube.objects("pods", "-l", label, "--field-selector=status.phase=Running", namespace=self.space)
         return [pod["metadata"]["name"] for pod in running]
 
     def some_server(self):
@@ -131,7 +116,7 @@ class Torture:
 
     def end_rank(self):
         pod = self.some_server()
-        ranks = light_processes(first_process(pod, self.space, "server")) if pod else []
+        ranks = light_processes(kube.first_process(pod, self.space, "server")) if pod else []
         if ranks:
             os.kill(max(ranks), signal.SIGKILL)
         return ranks
@@ -148,16 +133,16 @@ class Torture:
 
     @staticmethod
     def end_timing():
-        kill("eidolon-timing-0", NAMESPACE, "timing")
+        kill("eidolon-timing-0", kube.NAMESPACE, "timing")
         return True
 
     @staticmethod
     def end_controller():
-        kill(leader_pod(), NAMESPACE, "controller")
+        kill(kube.leader_pod(), kube.NAMESPACE, "controller")
         return True
 
     def restart_kubelet(self):
-        call(CLUSTER / "restart_kubelet.sh", self.chance.choice((1, 2)))
+        kube.call(kube.CLUSTER / "restart_kubelet.sh", self.chance.choice((1, 2)))
         return True
 
     # --- findings ------------------------------------------------------------------------
@@ -188,7 +173,7 @@ class Torture:
 
     def wrong_pods(self):
         """Jobs that have two Indexed Jobs, and pods that run on when their job is over."""
-        made = objects("jobs.batch", namespace=self.space)
+        made = kube.objects("jobs.batch", namespace=self.space)
         owners = collections.Counter(job["metadata"]["labels"].get("eidolon.dev/simulation-job") for job in made)
         for name in self.names:
             if owners[name] > 1:
@@ -196,11 +181,11 @@ class Torture:
         chosen = f"{INDEX},eidolon.dev/simulation-job in ({','.join(self.names)})"
 
         def left():
-            return names("pods", "-l", chosen, "--field-selector=status.phase=Running", namespace=self.space)
+            return kube.names("pods", "-l", chosen, "--field-selector=status.phase=Running", namespace=self.space)
 
         try:
-            wait("no server runs on", SETTLE_SECONDS, lambda: not left())
-        except Failure:
+            kube.wait("no server runs on", lambda: not left())
+        except kube.Failure:
             yield "left over", ", ".join(left())
 
 

@@ -53,7 +53,7 @@ if [ "$extent" != core ]; then
     here_all prometheus promtool || compile "Prometheus $PROMETHEUS_VERSION" \
         github.com/prometheus/prometheus/cmd/prometheus github.com/prometheus/prometheus/cmd/promtool
 fi
-mk() { python3 "$here/images/mkimage.py" "$@"; }
+mk() { python3 "$here/../mkimage.py" "$@"; }
 if [ ! -e "$img/pause.tar" ]; then
     gcc -Os -static -o "$img/pause" -x c - <<'END'
 /* The sandbox's first process: reaps what is handed to it and ends on a signal. */
