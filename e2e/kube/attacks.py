@@ -10,21 +10,17 @@ import time
 
 import yaml
 
-from cluster_commands import HERE, NAMESPACE, PATIENCE_SECONDS, Failure, get, jobs_path, kubectl, listing, tries, wait
+import cluster_commands as kube
 from simulation_jobs import AS_USER, INDEX, OVER
 from tenants import BLUE, one_server, plain, plain_sweep, remove_policies
 
-OPERATOR = f"system:serviceaccount:{NAMESPACE}:eidolon-controller"
+OPERATOR = f"system:serviceaccount:{kube.NAMESPACE}:eidolon-controller"
 SYSTEM = ("kube-system", "kube-public", "kube-node-lease")
 GROUP = "eidolon.dev/v1alpha1"
 NAME_SECONDS = 240  # A job of the torture waits for its turn first.
 WORDS = "jobs of bob need the label cost-centre"
-TABLES = yaml.safe_load((HERE / "jobs/attacks.yaml").read_text())
+TABLES = yaml.safe_load((kube.HERE / "jobs/attacks.yaml").read_text())
 POD_FIELDS, FOREIGN = TABLES["pod_fields"], TABLES["foreign"]
-
-
-def made(version, kind, name, spec, **metadata):
-    return {"apiVersion": version, "kind": kind, "metadata": {"name": name, **metadata}, "spec": spec}
 
 
 def owner(version, kind, name, uid):
@@ -33,17 +29,17 @@ def owner(version, kind, name, uid):
 
 def operator_can(*words, namespace=BLUE, document=None):
     """Whether a command in the operator's name is done."""
-    return tries(f"--as={OPERATOR}", *words, document=document, namespace=namespace)[0]
+    return kube.tries(f"--as={OPERATOR}", *words, document=document, namespace=namespace)[0]
 
 
 def phase(job, namespace=BLUE):
-    said = kubectl("get", "--raw", f"{jobs_path(namespace)}/{job}", check=False)
+    said = kube.kubectl("get", "--raw", f"{kube.jobs_path(namespace)}/{job}", check=False)
     return json.loads(said).get("status", {}).get("phase", "") if said else ""
 
 
 def reasons(kind, name, namespace=BLUE):
     """Reasons of an object's conditions."""
-    status = get(kind, name, namespace).get("status", {})
+    status = kube.get(kind, name, namespace).get("status", {})
     return {entry["reason"] for entry in status.get("conditions", [])}
 
 
@@ -55,16 +51,16 @@ def attack_foreign_agent(tenants):
     victim = one_server("victim", command=["/bin/sh", "-c", f"echo {word}; exec python3 light.py"])
     victim["spec"]["podTemplate"]["nodeSelector"] = {"kubernetes.io/hostname": "nowhere"}
     tenants.bob.does("create", document=victim)
-    wait("blue's job has its batch Job", lambda: tenants.bob.tries("get", "job", "victim")[0], 120)
+    kube.wait("blue's job has its batch Job", lambda: tenants.bob.tries("get", "job", "victim")[0], 120)
     tenants.eve.does("create", document=one_server("decoy"))
-    wait("red's job has its batch Job", lambda: tenants.eve.tries("get", "job", "decoy")[0], 120)
-    pod = forge(tenants, tenants.eve.reads("job", "decoy"), get("simjob", "victim", BLUE)["metadata"]["uid"])
+    kube.wait("red's job has its batch Job", lambda: tenants.eve.tries("get", "job", "decoy")[0], 120)
+    pod = forge(tenants, tenants.eve.reads("job", "decoy"), kube.get("simjob", "victim", BLUE)["metadata"]["uid"])
 
     def is_over():
         seen = tenants.eve.reads("pod", pod)["status"].get("phase")
         return seen in ("Succeeded", "Failed") or phase("victim") in OVER
 
-    wait("red's pod has joined, or has ended", is_over, PATIENCE_SECONDS)
+    kube.wait("red's pod has joined, or has ended", is_over, kube.PATIENCE_SECONDS)
     if word in tenants.eve.tries("logs", pod, "--all-containers")[1]:
         yield "red's pod ran blue's command"
     if phase("victim") not in ("", "Pending"):
@@ -81,11 +77,11 @@ def forge(tenants, genuine, victim_uid):
     owners = [owner(GROUP, "SimulationJob", "victim", victim_uid)]
     metadata = {"labels": labels, "ownerReferences": owners, "finalizers": ["red.example/kept"]}
     template = {"metadata": {"labels": labels}, "spec": spec}
-    job = made("batch/v1", "Job", "forged", {"managedBy": "red.example/nobody", "template": template}, **metadata)
+    job = kube.made("batch/v1", "Job", "forged", {"managedBy": "red.example/nobody", "template": template}, **metadata)
     tenants.eve.does("create", document=job)
     owners = [owner("batch/v1", "Job", "forged", tenants.eve.reads("job", "forged")["metadata"]["uid"])]
     metadata = {"labels": {**labels, INDEX: "0"}, "annotations": {INDEX: "0"}, "ownerReferences": owners}
-    tenants.eve.does("create", document=made("v1", "Pod", "forged-0", spec, **metadata))
+    tenants.eve.does("create", document=kube.made("v1", "Pod", "forged-0", spec, **metadata))
     return "forged-0"
 
 
@@ -97,14 +93,14 @@ def attack_service_taken_over(tenants):
 
 def attack_network_taken_over(tenants):
     """The network service of a cluster has the name of a Deployment and Service of bob."""
-    cluster = {**yaml.safe_load((HERE / "jobs/cluster.yaml").read_text()), "metadata": {"name": "db"}}
+    cluster = {**yaml.safe_load((kube.HERE / "jobs/cluster.yaml").read_text()), "metadata": {"name": "db"}}
     names = ["service/db-network", "deployment/db-network"]
     return taken_over(tenants, cluster, "simcluster", names, serve(tenants, "db-network"))
 
 
 def serve(tenants, name):
     """Bob's Service and Deployment of a name."""
-    text = json.dumps(listing(FOREIGN["service"], FOREIGN["deployment"])).replace("of-bob", name)
+    text = json.dumps(kube.listing(FOREIGN["service"], FOREIGN["deployment"])).replace("of-bob", name)
     tenants.bob.does("create", document=json.loads(text))
     return {"app": name}
 
@@ -128,8 +124,8 @@ def taken_over(tenants, document, kind, names, selector):
         owned = [tenants.bob.reads(object_name)["metadata"].get("ownerReferences") for object_name in names]
         return any(owned) or any(seen != selector for seen in selectors())
 
-    with contextlib.suppress(Failure):
-        wait("the name is used", is_settled, NAME_SECONDS)
+    with contextlib.suppress(kube.Failure):
+        kube.wait("the name is used", is_settled, NAME_SECONDS)
     if any(seen != selector for seen in selectors()):
         yield f"the selector of {' and '.join(names)} is now {selectors()}"
     if "NameTaken" not in reasons(kind, name):
@@ -148,13 +144,13 @@ def taken_over(tenants, document, kind, names, selector):
 # --- REST in the controller's name -----------------------------------------------
 def attack_rest_passes_policies(tenants):
     """Bob creates over REST a job that an admission policy refuses him by kubectl."""
-    policies = json.dumps(listing(*TABLES["policies"])).replace("@BOB@", tenants.bob.username)
+    policies = json.dumps(kube.listing(*TABLES["policies"])).replace("@BOB@", tenants.bob.username)
     try:
-        kubectl("apply", "-f", "-", text_in=policies)
+        kube.kubectl("apply", "-f", "-", text_in=policies)
         job = one_server("tried", suspend=True)
         # It holds some seconds after it was made.
         trial = lambda: tenants.bob.tries("create", "--dry-run=server", document=job)[1]
-        wait("the policy holds", lambda: WORDS in trial(), 60)
+        kube.wait("the policy holds", lambda: WORDS in trial(), 60)
         yield from rest_writes(tenants)
     finally:
         remove_policies()
@@ -174,7 +170,7 @@ def rest_writes(tenants):
     if status != 201:
         yield f"a job that the policy admits is refused over REST: {status} {text[:300]}"
         return
-    notes = get("simjob", "with-label", BLUE)["metadata"].get("annotations", {})
+    notes = kube.get("simjob", "with-label", BLUE)["metadata"].get("annotations", {})
     if notes.get("eidolon.dev/created-by") != tenants.bob.username:
         yield f"nothing records who created a job over REST: annotations {notes}"
 
@@ -237,7 +233,9 @@ def check_rights_are_kept(tenants):
     sweep["spec"]["suspend"] = False
     tenants.bob.does("create", document=sweep)
     label = ("-l", "eidolon.dev/sweep=of-bob")
-    jobs = wait("the operator makes the job of bob's sweep", lambda: tenants.bob.reads("simjob", *label)["items"], 60)
+    jobs = kube.wait(
+        "the operator makes the job of bob's sweep", lambda: tenants.bob.reads("simjob", *label)["items"], 60
+    )
     assert jobs[0]["spec"]["podTemplate"] == AS_USER
     tenants.bob.does("delete", "simsweep", "of-bob", "--timeout=120s")
 
@@ -248,7 +246,7 @@ def attack_system_namespaces(tenants):
     for namespace in SYSTEM:
         for document in (plain("there"), plain_sweep("there")):
             words = ("-n", namespace, "create", "--dry-run=server", "-f", "-")
-            if kubectl(*words, text_in=json.dumps(document), check=False).strip():
+            if kube.kubectl(*words, text_in=json.dumps(document), check=False).strip():
                 yield f"a {document['kind']} is admitted to {namespace}"
         for kind, document in {**FOREIGN, "pod": TABLES["pod"]}.items():
             if operator_can("create", "--dry-run=server", namespace=namespace, document=document):

@@ -22,14 +22,17 @@ class Failure(Exception):
     pass
 
 
-def call(*command, check=True, text_in=None, timeout=300, cwd=None):
-    done = subprocess.run(
-        [str(word) for word in command], input=text_in, capture_output=True, text=True, timeout=timeout, cwd=cwd
-    )
+def run(*command, text_in=None, timeout=300, **more):
+    command = [str(word) for word in command]
+    return subprocess.run(command, input=text_in, capture_output=True, text=True, timeout=timeout, **more)
+
+
+def call(*command, check=True, **more):
+    """What a command prints."""
+    done = run(*command, **more)
     if check and done.returncode != 0:
-        raise Failure(
-            f"{' '.join(map(str, command))}: status {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-4000:]}"
-        )
+        output = done.stdout[-2000:] + done.stderr[-4000:]
+        raise Failure(f"{' '.join(done.args)}: status {done.returncode}\n{output}")
     return done.stdout
 
 
@@ -50,6 +53,11 @@ def apply(document, namespace=TEAM):
     kubectl("-n", namespace, "apply", "-f", "-", text_in=json.dumps(document), timeout=300)
 
 
+def made(version, kind, name, spec, **metadata):
+    """A document."""
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name, **metadata}, "spec": spec}
+
+
 def listing(*documents):
     return {"apiVersion": "v1", "kind": "List", "items": documents}
 
@@ -58,13 +66,7 @@ def tries(*words, document=None, namespace=TEAM):
     """(whether kubectl did it, its output); a document, parsed or as text, is its input."""
     text = json.dumps(document) if isinstance(document, (dict, list)) else document
     words = [*words, *(["-f", "-"] if text is not None else [])]
-    done = subprocess.run(
-        [str(CLUSTER / "kube.sh"), "kubectl", "-n", namespace, *map(str, words)],
-        input=text,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    done = run(CLUSTER / "kube.sh", "kubectl", "-n", namespace, *words, text_in=text, timeout=120)
     return done.returncode == 0, (done.stdout + done.stderr).strip()
 
 
@@ -101,13 +103,9 @@ def wait(what, test, seconds=SETTLE_SECONDS):
 @functools.cache
 def settings():
     """(folder of programs and images, folder of the cluster's state, name of its cgroup)."""
-    text = subprocess.run(
-        ["bash", "-c", f". {CLUSTER}/env.sh; echo $KUBE_CACHE; echo $KUBE_STATE; echo $KUBE_CGROUP"],
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout.split()
-    return pathlib.Path(text[0]), pathlib.Path(text[1]), text[2]
+    text = call("bash", "-c", f". {CLUSTER}/env.sh; echo $KUBE_CACHE $KUBE_STATE $KUBE_CGROUP")
+    cache, state, cgroup = text.split()
+    return pathlib.Path(cache), pathlib.Path(state), cgroup
 
 
 def condition(job, kind, namespace=TEAM):
@@ -130,8 +128,8 @@ def finished(job, seconds, namespace=TEAM):
 
 def make_namespace(name):
     """A namespace that admits restricted pods only, as every one of the run; its label says so."""
-    metadata = {"name": name, "labels": {ENFORCED: "restricted"}}
-    kubectl("create", "-f", "-", text_in=json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}))
+    space = made("v1", "Namespace", name, {}, labels={ENFORCED: "restricted"})
+    kubectl("create", "-f", "-", text_in=json.dumps(space))
 
 
 def remove_namespace(name):

@@ -12,16 +12,17 @@ import sys
 import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-import forms
 from cluster_commands import CLUSTER, PATIENCE_SECONDS, Failure, apply, call, kubectl, state_of, team
 from monitoring import NAMESPACE as MONITORING
 from monitoring import Prometheus, make_image
 from simulation_jobs import AS_USER, complete, embedded_first, iterations, leaves_nothing, light, nodes_of, submit
+from runner.change import Git
+from sampling import GROUPS, group_of
 from standing import Cluster, missing
 
-REPORTS, SENTENCE, OVER = pytest.StashKey(), pytest.StashKey(), pytest.StashKey()
+REPORTS, OVER = pytest.StashKey(), pytest.StashKey()
 # Of a test alone, without what it stands on: two jobs on a machine that is busy with other things.
 TEST_SECONDS = 2 * PATIENCE_SECONDS
 SECOND = 2  # Number of the second node.
@@ -30,12 +31,10 @@ SECOND = 2  # Number of the second node.
 # --- which tests, in which order -----------------------------------------------------
 def pytest_addoption(parser):
     group = parser.getgroup("kubernetes")
-    group.addoption(
-        "--form", choices=("short", "whole", "all"), help="in a cluster of its own; short: a sample by the commit"
-    )
-    group.addoption(
-        "--step", action="append", default=[], help="the tests of this step, in a kept cluster if there is one"
-    )
+    forms = ("short", "whole", "all")
+    group.addoption("--form", choices=forms, help="in a cluster of its own; short: those marked fixed, and a sample")
+    group.addoption("--group", type=int, choices=range(GROUPS), help="of the sample; by default the commit's")
+    group.addoption("--step", action="append", default=[], help="test_STEP and test_STEP_*, in a kept cluster if any")
     group.addoption("--keep", action="store_true", help="leave the cluster running")
     group.addoption("--queued", type=int, default=40, help="jobs of the step queue, at least 32; 200 take some minutes")
     group.addoption("--jobs", type=int, default=200, help="of the steps torture and hostile")
@@ -43,40 +42,48 @@ def pytest_addoption(parser):
     group.addoption("--seed", type=int, default=1, help="of the steps torture and hostile")
 
 
-def wanted_steps(options, arguments):
-    """(a sentence about them, names of the steps to run)."""
-    steps = [*forms.STEPS, *forms.NAMED]
-    if unknown := sorted(set(options.step) - set(steps)):
-        raise pytest.UsageError(f"no step is called {', '.join(unknown)}; there are {', '.join(steps)}")
+def group_of_commit():
+    """That of its number on the first-parent line, as of e2e/test; of a shallow clone the number is not known."""
+    git = Git()
+    counting = git.counting()
+    return (len(counting) - 1) % GROUPS if counting else group_of(git.head() or "")
+
+
+def is_wanted(item, config):
+    """Whether one of our tests runs."""
+    options, is_named = config.option, item.get_closest_marker("named")
     if options.step:
-        return "", options.step
-    if options.form == "short":
-        sentence, chosen = forms.short_form()
-        left_out = [name for name in forms.STEPS if name not in chosen]
-        return f"the short form, with the sample of {sentence}; without {', '.join(left_out)}", chosen
+        return any(f"{item.originalname}_".startswith(f"test_{step}_") for step in options.step)
     if options.form == "all":
-        return "", steps
-    asked = " ".join([options.keyword, *(name.rpartition("::")[2] for name in arguments if "::" in name)])
-    return "", [*forms.STEPS, *(name for name in forms.NAMED if name in asked)]
+        return True
+    if options.form:
+        sampled = options.form == "whole" or group_of(item.nodeid) == options.group
+        return not is_named and bool(sampled or item.get_closest_marker("fixed"))
+    asked = " ".join([options.keyword, *(name.rpartition("::")[2] for name in config.args if "::" in name)])
+    return not is_named or item.originalname.removeprefix("test_") in asked
 
 
 def pytest_collection_modifyitems(config, items):
-    mine = {item: step for item in items if item.path.parent == HERE and (step := forms.step_of(item.originalname))}
-    config.stash[SENTENCE], steps = wanted_steps(config.option, config.args)
-    only_mine = config.option.form or config.option.step
-    chosen = [item for item in items if (mine[item] in steps if item in mine else not only_mine)]
+    options = config.option
+    if options.form == "short" and options.group is None:
+        options.group = group_of_commit()
+    mine = {item for item in items if item.path.parent == HERE and item.path.name != "test_forms.py"}
+    others = not (options.form or options.step)
+    chosen = [item for item in items if (is_wanted(item, config) if item in mine else others)]
+    if options.step and not chosen:
+        raise pytest.UsageError(f"no step is called {', '.join(options.step)}; --list shows the tests of all")
     for item in mine:
         item.user_properties.append(("sentence", sentence_of(item)))
         if not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(TEST_SECONDS, func_only=True))
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
-    # No test needs another one, but the job of submit is there for those that come later, and the chart until the last.
-    order = [None, *forms.STEPS, *forms.NAMED]
-    items[:] = sorted(chosen, key=lambda item: order.index(mine.get(item)))
+    # No test needs another one, but some take away what they all stand on.
+    place = lambda marker: marker.args[0] if marker else 0
+    items[:] = sorted(chosen, key=lambda item: place(item.get_closest_marker("last")))
 
 
 def pytest_report_collectionfinish(config):
-    return config.stash.get(SENTENCE, "")
+    return f"the short form, with group {config.option.group} of {GROUPS}" if config.option.form == "short" else ""
 
 
 # --- a line of each ------------------------------------------------------------------
@@ -183,7 +190,7 @@ def embedded(server):
     def run(job):
         job["metadata"]["name"] = f"embedded-{next(numbers)}"
         ended = server.run(json.dumps(job), seconds=PATIENCE_SECONDS)
-        assert ended["status"]["phase"] == "Complete", json.dumps(ended["status"]["conditions"], indent=1)
+        assert ended["status"]["phase"] == "Complete", json.dumps(ended["status"]["conditions"])
         return ended
 
     return run

@@ -74,18 +74,12 @@ def with_cluster(made, **cluster):
 
 def sweep(name, job, matrix, **changes):
     spec = {"job": job["spec"], "matrix": matrix, **changes}
-    return {
-        "apiVersion": "eidolon.dev/v1alpha1",
-        "kind": "SimulationSweep",
-        "metadata": {"name": name},
-        "spec": spec,
-    }
+    return kube.made("eidolon.dev/v1alpha1", "SimulationSweep", name, spec)
 
 
 def give_code(namespace=kube.TEAM):
-    kube.give(
-        namespace, "train-code", *(f"--from-file={kube.HERE / 'jobs' / name}" for name in ("train.py", "light.py"))
-    )
+    files = [f"--from-file={kube.HERE / 'jobs' / name}" for name in ("train.py", "light.py")]
+    kube.give(namespace, "train-code", *files)
 
 
 def give_cluster(namespace=kube.TEAM):
@@ -93,6 +87,10 @@ def give_cluster(namespace=kube.TEAM):
 
 
 # --- their ends ----------------------------------------------------------------------
+def jobs_of(namespace):
+    return json.loads(kube.kubectl("get", "--raw", kube.jobs_path(namespace), timeout=120))["items"]
+
+
 def iterations(status):
     return status["prediction"]["iterationPicoseconds"]
 
@@ -100,7 +98,7 @@ def iterations(status):
 def complete(job, attempts=None, namespace=kube.TEAM):
     """The status of a job that has to complete, in one of these attempts."""
     status = kube.finished(job, kube.PATIENCE_SECONDS, namespace)
-    assert status["phase"] == "Complete", f"{job}: {json.dumps(status['conditions'], indent=1)}"
+    assert status["phase"] == "Complete", f"{job} is {status['phase']}: {json.dumps(status['conditions'])}"
     assert attempts is None or status["attempt"] in attempts, f"{job}: {status['attempt']}, {status['conditions']}"
     return status
 

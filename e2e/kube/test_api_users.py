@@ -18,6 +18,7 @@ JOBS = f"/api/v1/namespaces/{kube.TEAM}/simulationjobs"
 
 
 # --- REST ----------------------------------------------------------------------------
+@pytest.mark.fixed
 def test_rest_permissions():
     """REST lets in holders of its tokens, each to their own namespace, and describes itself."""
     kube.user("alice")
@@ -34,6 +35,7 @@ def test_rest_permissions():
     assert rest.status("GET", "/api/v1/watch/simulationjobs") == 403, "all namespaces may be watched"
 
 
+@pytest.mark.fixed
 def test_rest_roles():
     """Kubernetes' own roles hold ours: who may view the namespace reads jobs and logs, who may edit it makes them."""
     kube.user("alice")
@@ -54,6 +56,7 @@ def test_rest_roles():
 RESOURCES = ("simulationjobs", "simulatedclusters", "simulationsweeps")
 
 
+@pytest.mark.fixed
 def test_rest(undisturbed):
     """REST writes the same resources: 201, replay, events, log, watch, 304, 404, 412, 422, and the same prediction."""
     kube.user("alice")

@@ -84,6 +84,7 @@ def test_release_bills(releases):
 
 
 # --- installed, and used as the README says ------------------------------------------
+@pytest.mark.fixed
 def test_install():
     """helm test of the chart as the README installs it, in a namespace that admits restricted pods only."""
     kube.in_cluster("helm", "test", "eidolon", "-n", kube.NAMESPACE, "--timeout", "240s")
@@ -95,6 +96,7 @@ IMAGE = "registry.example/team/train:1"
 
 
 @pytest.mark.starts(6)
+@pytest.mark.fixed
 def test_readme(cluster, tmp_path):
     """The cluster and the job of helm/README.md, with the image alone replaced, and its watch until the end."""
     text = commands()
@@ -139,15 +141,10 @@ OUTSIDE = "outside"
 CONTROLLER = f"system:serviceaccount:{kube.NAMESPACE}:eidolon-controller"
 
 
-def small(kind, name, spec):
-    return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
-
-
 # Something that the controller makes for jobs.
-SERVICE = small("Service", "tried", {"clusterIP": "None", "selector": {"a": "b"}})
-PRIVILEGED = small(
-    "Pod", "privileged", {"containers": [{"name": "a", "image": "a", "securityContext": {"privileged": True}}]}
-)
+SERVICE = kube.made("v1", "Service", "tried", {"clusterIP": "None", "selector": {"a": "b"}})
+CONTAINER = {"name": "a", "image": "a", "securityContext": {"privileged": True}}
+PRIVILEGED = kube.made("v1", "Pod", "privileged", {"containers": [CONTAINER]})
 
 
 def test_restricted():
@@ -283,6 +280,8 @@ EVERYWHERE = {"configmap/kube-root-ca.crt", "serviceaccount/default"}
 
 
 @pytest.mark.timeout(4 * kube.PATIENCE_SECONDS, func_only=True)
+@pytest.mark.fixed
+@pytest.mark.last(2)
 def test_uninstalls(cluster):
     """helm uninstall ends what is at work and leaves what is marked keep, which a release of another name takes up."""
     cluster.stands = False

@@ -9,6 +9,8 @@ import pytest
 import cluster_commands as kube
 from simulation_jobs import iterations, submit
 
+pytestmark = pytest.mark.fixed
+
 
 def rows(name):
     return json.loads((kube.HERE / "jobs" / name).read_text())
@@ -86,6 +88,7 @@ def test_shows_objects(first):
     assert not kube.names("secrets")
 
 
+@pytest.mark.last(1)
 def test_deletes(first):
     """Deleting a job leaves none of its objects."""
     kube.team("delete", "simjob", "--all", f"--timeout={kube.SETTLE_SECONDS}s")

@@ -30,6 +30,7 @@ def test_foreign_images(foreign, undisturbed):
     leaves_nothing("older", "newer", "root-only", "on-musl")
 
 
+@pytest.mark.named
 def test_cpu_torch(cluster):
     """Debian's own torch, which is built without CUDA, is told which to install. Not by default: 1 GB to fetch."""
     cluster.make_image("cpu-torch")

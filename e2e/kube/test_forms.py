@@ -1,4 +1,4 @@
-"""Which steps a form has, and what a failed test does to the others. Needs no cluster."""
+"""Which tests a form has, and what a failed test does to the others. Needs no cluster."""
 
 import os
 import re
@@ -7,11 +7,22 @@ import sys
 
 import pytest
 
-import forms
 from cluster_commands import HERE
+from sampling import GROUPS
 
-HANDFUL = 2 * forms.GROUPS - 1
-MINUTES_MAX = 8
+FIXED = {
+    "install",
+    "refusals",
+    "submit",
+    "timelines",
+    "recordings",
+    "readme",
+    "rest",
+    "tenants",
+    "deletes",
+    "uninstalls",
+}
+NAMED = {"test_cpu_torch", "test_torture", "test_hostile"}
 
 
 @pytest.fixture(autouse=True)
@@ -19,53 +30,10 @@ def standing():
     """No cluster."""
 
 
-# --- forms ---------------------------------------------------------------------------
-def test_each_test_belongs_to_a_step_and_each_step_has_one():
-    files = [path for path in HERE.glob("test_*.py") if path.name != "test_forms.py"]
-    found = [name for path in files for name in re.findall(r"^def (test_\w+)", path.read_text(), re.M)]
-    steps = [*forms.STEPS, *forms.NAMED]
-    assert {forms.step_of(name) for name in found} == set(steps)
-    assert len(steps) == len(set(steps)) and len(found) == len(set(found))
-
-
-def test_each_test_says_what_it_asks():
-    for path in HERE.glob("test_*.py"):
-        for name, sentence in re.findall(r'^def (test_\w+)\(.*\):\n    ("""\w)?', path.read_text(), re.M):
-            assert sentence or path.name == "test_forms.py", name
-
-
-def test_each_sampled_step_is_in_one_group():
-    assert sorted(name for group in forms.groups() for name in group) == sorted(forms.SAMPLED)
-
-
-def test_a_handful_of_consecutive_commits_runs_every_step():
-    hashes = [f"{number // forms.GROUPS:040x}" for number in range(400)]
-    chosen = [forms.group_of(number, block) for number, block in enumerate(hashes)]
-    for start in range(len(chosen) - HANDFUL):
-        assert set(chosen[start : start + HANDFUL]) == set(range(forms.GROUPS)), start
-
-
-def test_pushes_of_several_commits_meet_every_group():
-    pushed = [forms.group_of(number, f"{number // forms.GROUPS:040x}") for number in range(0, 400, forms.GROUPS)]
-    assert set(pushed) == set(range(forms.GROUPS))
-
-
-def test_the_sample_is_that_of_the_commit_and_bounded_in_time():
-    sentence, steps = forms.short_form()
-    assert (sentence, steps) == forms.short_form()
-    for group in forms.groups():
-        assert forms.seconds_of(group) < 60 * MINUTES_MAX, group
-    sampled = [name for name in steps if name in forms.SAMPLED]
-    assert sorted(sampled) in [sorted(group) for group in forms.groups()]
-    assert {*forms.FIXED, *forms.LAST} <= set(steps)
-    for name in sampled:
-        assert name in sentence
-
-
 # --- which tests run -------------------------------------------------------------------
 def pytest_of(*words, folder=HERE, **variables):
     """Output of pytest."""
-    path = os.pathsep.join(map(str, [HERE, HERE.parent / "harness"]))
+    path = os.pathsep.join(map(str, [HERE, HERE.parent / "harness", HERE.parent]))
     words = [sys.executable, "-B", "-m", "pytest", "-p", "no:cacheprovider", *map(str, words)]
     environment = {**os.environ, "PYTHONPATH": path, "LOG": str(folder / "log")}
     piped = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
@@ -78,13 +46,55 @@ def collected(*words):
     return re.findall(r"^kube/test_\w+\.py::(\S+)", said, re.M)
 
 
-def test_a_form_has_the_tests_of_its_steps_and_removes_the_chart_last():
-    whole = collected("--form", "whole")
-    assert {forms.step_of(name.partition("[")[0]) for name in whole} == set(forms.STEPS)
-    assert whole[-1] == "test_uninstalls" and whole[-2] == "test_deletes"
-    short = collected("--form", "short")
-    assert {forms.step_of(name.partition("[")[0]) for name in short} == set(forms.short_form()[1])
-    assert short == [name for name in whole if name in short]
+@pytest.fixture(scope="module")
+def whole():
+    return collected("--form", "whole")
+
+
+@pytest.fixture(scope="module")
+def short():
+    """By group."""
+    return [collected("--form", "short", "--group", group) for group in range(GROUPS)]
+
+
+def test_each_test_says_what_it_asks():
+    for path in HERE.glob("test_*.py"):
+        for name, sentence in re.findall(r'^def (test_\w+)\(.*\):\n    ("""\w)?', path.read_text(), re.M):
+            assert sentence or path.name == "test_forms.py", name
+
+
+def test_the_whole_form_has_every_test_but_those_that_run_only_when_named(whole):
+    every = collected("--form", "all")
+    assert set(every) - set(whole) == NAMED
+    assert len(every) == len(set(every)) == len(whole) + len(NAMED)
+
+
+def test_the_chart_is_removed_last(whole, short):
+    for names in (whole, *short):
+        assert names[-2:] == ["test_deletes", "test_uninstalls"]
+
+
+def test_each_short_form_has_the_fixed_tests(short):
+    for names in short:
+        assert {f"test_{name}" for name in FIXED} <= {name.partition("[")[0] for name in names}
+
+
+def test_the_short_forms_of_four_consecutive_commits_run_every_test(whole, short):
+    assert set().union(*short) == set(whole)
+
+
+def test_no_short_form_has_many_more_tests_than_others(short):
+    assert max(map(len, short)) < 1.4 * min(map(len, short))
+
+
+def test_a_short_form_keeps_the_order_of_the_whole_one(whole, short):
+    for names in short:
+        assert names == [name for name in whole if name in names]
+
+
+def test_the_group_is_that_of_the_commit(short):
+    chosen = collected("--form", "short")
+    assert chosen == collected("--form", "short") and chosen in short
 
 
 def test_steps_are_chosen_by_name_and_some_only_so():
@@ -92,7 +102,7 @@ def test_steps_are_chosen_by_name_and_some_only_so():
     assert collected("--step", "torture") == ["test_torture"]
     assert "test_deaths[pod]" in collected("-k", "deaths")
     assert collected("-k", "hostile") == ["test_hostile"]
-    assert not {f"test_{name}" for name in forms.NAMED} & set(collected())
+    assert not NAMED & set(collected())
     assert "no step is called nothing" in pytest_of(HERE, "--step", "nothing", "--collect-only")
 
 
@@ -104,7 +114,6 @@ import conftest as kube
 import pytest
 
 kube.HERE = pathlib.Path(__file__).parent
-kube.forms.step_of = lambda name: "rest"
 
 class Cluster:
     def log(self, what):

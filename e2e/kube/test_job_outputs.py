@@ -9,6 +9,7 @@ import cluster_commands as kube
 from rest_user import Rest
 from simulation_jobs import complete, iterations, submit, torch_image
 
+pytestmark = pytest.mark.fixed
 # Of an iteration: what lies on which track, since the first slice. Lines of Python name folders, which differ.
 SLICES = """
     SELECT parent.name AS above, track.name AS track, slice.name AS name, category, dur,
@@ -97,10 +98,9 @@ LIVE, SERVERS = [0, 7, 8, 15], [0, 3, 4, 7]
 def test_folded(embedded):
     """A folded job has pods for live ranks alone, finds its classes, and the prediction of embedded mode."""
     kube.give(kube.TEAM, "folded-code", f"--from-file={PROGRAMS / 'halves.py'}")
-    job = {"apiVersion": "eidolon.dev/v1alpha1", "kind": "SimulationJob", "metadata": {"name": "folded"}}
-    code = {"configMapRef": {"name": "folded-code"}}
+    job = lambda **more: kube.made("eidolon.dev/v1alpha1", "SimulationJob", "folded", {**FOLDED, **more})
     kube.team("delete", "simjob", "folded", "--ignore-not-found", "--timeout=120s")
-    kube.apply({**job, "spec": {**FOLDED, "image": torch_image(), "code": code}})
+    kube.apply(job(image=torch_image(), code={"configMapRef": {"name": "folded-code"}}))
     status = complete("folded")
     assert status["attempt"] == 2 and "failedAttempts" not in status
     assert status["foldDimensions"] == [{"stride": 8, "size": 2}]
@@ -111,7 +111,7 @@ def test_folded(embedded):
     assert (batch["completions"], batch["parallelism"]) == (len(SERVERS), len(SERVERS))
     pods = kube.objects("pods", "-l", "batch.kubernetes.io/job-name=folded")
     assert [json.loads(pod["metadata"]["annotations"]["eidolon.dev/servers"]) for pod in pods] == [SERVERS] * 4
-    alone = embedded({**job, "spec": {**FOLDED, "code": {"directory": str(PROGRAMS)}}})
+    alone = embedded(job(code={"directory": str(PROGRAMS)}))
     assert iterations(status) == iterations(alone["status"])
     print(f"{len(SERVERS)} pods for 8 servers; iterations {iterations(status)} ps in both modes")
     kube.team("delete", "simjob/folded", "configmap/folded-code", "--timeout=120s")

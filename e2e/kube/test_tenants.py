@@ -4,6 +4,8 @@ import pytest
 
 from attacks import ATTACKS, check_rights_are_kept
 
+pytestmark = pytest.mark.fixed
+
 
 def name_of(attack):
     return attack.__name__.removeprefix("attack_")

@@ -31,6 +31,7 @@ def space():
 
 
 @pytest.mark.timeout(0)
+@pytest.mark.named
 def test_torture(few_at_once, space, pytestconfig):
     """Jobs over two nodes and random deaths: none is lost, doubled or hung, and all that complete say the same."""
     options = pytestconfig.option
@@ -40,6 +41,7 @@ def test_torture(few_at_once, space, pytestconfig):
 
 
 @pytest.mark.timeout(0)
+@pytest.mark.named
 def test_hostile(few_at_once, tenants, pytestconfig):
     """Jobs over two nodes, random deaths, and a tenant who attacks meanwhile: nothing is lost, no attack succeeds."""
     options = pytestconfig.option

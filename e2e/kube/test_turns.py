@@ -55,11 +55,7 @@ def test_queue(pytestconfig):
 
 
 def all_over(spaces):
-    jobs = [
-        job
-        for space in spaces
-        for job in json.loads(kube.kubectl("get", "--raw", kube.jobs_path(space), timeout=120))["items"]
-    ]
+    jobs = [job for space in spaces for job in sim.jobs_of(space)]
     over = [job for job in jobs if job.get("status", {}).get("phase") in sim.OVER]
     time.sleep(2)
     return jobs if len(over) == len(jobs) == sum(spaces.values()) else None
@@ -74,17 +70,12 @@ def controller_numbers():
 
 
 # --- what pods may use ---------------------------------------------------------------
-QUOTA = {
-    "apiVersion": "v1",
-    "kind": "ResourceQuota",
-    "metadata": {"name": "limits"},
-    "spec": {"hard": {"limits.cpu": "1000", "limits.memory": "10Ti"}},
-}
+LIMITS = {"hard": {"limits.cpu": "1000", "limits.memory": "10Ti"}}
 
 
 def test_quota():
     """A quota on limits of CPU and memory takes the pods of a job and of its own network service."""
-    kube.apply(QUOTA)
+    kube.apply(kube.made("v1", "ResourceQuota", "limits", LIMITS))
     try:
         helm("upgrade", controller_cpuLimitMillisPerRank="4000")
         kube.apply(sim.with_cluster(sim.light("within-quota"), servers=2))
@@ -110,6 +101,7 @@ def test_killed_for_memory():
 
 
 # --- suspended jobs --------------------------------------------------------------------
+@pytest.mark.fixed
 def test_suspends():
     """A job that another queue holds back has no pods; it runs when let go, stops when held again, and can go on."""
     changes = {"iterations": {"warmup": 3, "measure": 300}}
@@ -162,6 +154,7 @@ def widths(name, matrix):
     return sim.sweep(name, job, matrix, price={"H100-SXM5-80GB": 2.5})
 
 
+@pytest.mark.fixed
 def test_sweeps_refused():
     """A sweep over values that no job may have fails and names the field."""
     kube.apply(widths("wrong", {"servers": [0]}))
@@ -170,6 +163,7 @@ def test_sweeps_refused():
     kube.team("delete", "simsweep", "wrong", "--timeout=60s")
 
 
+@pytest.mark.fixed
 def test_sweeps():
     """A sweep has a job for each point, goes on after kill -9 of the controller, runs nothing twice, takes its jobs
     with it."""

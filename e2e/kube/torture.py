@@ -13,7 +13,7 @@ import time
 
 from attacks import ATTACKS
 import cluster_commands as kube
-from simulation_jobs import INDEX, OVER, kill, light, light_processes, remove_pod
+import simulation_jobs as sim
 
 WHAT = ("lost", "doubled", "hung", "unnamed", "different", "left over", "attack", "untried")
 # How a job may end when something of its own has died, or its controller in each of its attempts.
@@ -44,7 +44,7 @@ class Torture:
             findings.append(("untried", f"all jobs were over after {done} of {self.deaths} deaths: {dict(deaths)}"))
         phases = collections.Counter(job.get("status", {}).get("phase") for job in jobs)
         nodes = collections.Counter(
-            pod["spec"].get("nodeName") for pod in kube.objects("pods", "-l", INDEX, namespace=self.space)
+            pod["spec"].get("nodeName") for pod in kube.objects("pods", "-l", sim.INDEX, namespace=self.space)
         )
         attempts = collections.Counter(job.get("status", {}).get("attempt") for job in jobs)
         print(
@@ -57,7 +57,7 @@ class Torture:
     def job(name, servers):
         """Two ranks, on one server or on two."""
         size = {"servers": servers, "ranksPerServer": 2 // servers}
-        return light(name, spin=50_000, iterations={"warmup": 3, "measure": ITERATIONS}, **size)
+        return sim.light(name, spin=50_000, iterations={"warmup": 3, "measure": ITERATIONS}, **size)
 
     def kill_at_random(self):
         """How often each kind has died; ends when all deaths are done or all jobs over.
@@ -73,7 +73,7 @@ class Torture:
             time.sleep(self.chance.uniform(0.5, 3))
             try:
                 phases = self.phases()
-                over = sum(phase in OVER for phase in phases)
+                over = sum(phase in sim.OVER for phase in phases)
                 if over == len(self.names):
                     break
                 kind = self.chance.choice(kinds)
@@ -90,15 +90,14 @@ class Torture:
 
     def jobs(self):
         """The jobs of these names; others of the namespace are an attacker's."""
-        jobs = json.loads(kube.kubectl("get", "--raw", kube.jobs_path(self.space), timeout=120))["items"]
-        return [job for job in jobs if job["metadata"]["name"] in set(self.names)]
+        return [job for job in sim.jobs_of(self.space) if job["metadata"]["name"] in set(self.names)]
 
     def phases(self):
         return [job.get("status", {}).get("phase") for job in self.jobs()]
 
     def all_ended(self):
         phases = self.phases()
-        return len(phases) >= len(self.names) and all(phase in OVER for phase in phases)
+        return len(phases) >= len(self.names) and all(phase in sim.OVER for phase in phases)
 
     # --- deaths: each is true when something died ----------------------------------------
     def running(self, label):
@@ -107,38 +106,38 @@ class Torture:
         return [pod["metadata"]["name"] for pod in running]
 
     def some_server(self):
-        return (pods := self.running(INDEX)) and self.chance.choice(pods)
+        return (pods := self.running(sim.INDEX)) and self.chance.choice(pods)
 
     def end_pod(self):
         if pod := self.some_server():
-            remove_pod(pod, self.space, "--wait=false")
+            sim.remove_pod(pod, self.space, "--wait=false")
         return pod
 
     def end_rank(self):
         pod = self.some_server()
-        ranks = light_processes(kube.first_process(pod, self.space, "server")) if pod else []
+        ranks = sim.light_processes(kube.first_process(pod, self.space, "server")) if pod else []
         if ranks:
             os.kill(max(ranks), signal.SIGKILL)
         return ranks
 
     def end_agent(self):
         if pod := self.some_server():
-            kill(pod, self.space, "server")
+            sim.kill(pod, self.space, "server")
         return pod
 
     def end_network(self):
         if pods := self.running("app.kubernetes.io/component=network"):
-            kill(pods[0], self.space, "network")
+            sim.kill(pods[0], self.space, "network")
         return pods
 
     @staticmethod
     def end_timing():
-        kill("eidolon-timing-0", kube.NAMESPACE, "timing")
+        sim.kill("eidolon-timing-0", kube.NAMESPACE, "timing")
         return True
 
     @staticmethod
     def end_controller():
-        kill(kube.leader_pod(), kube.NAMESPACE, "controller")
+        sim.kill(kube.leader_pod(), kube.NAMESPACE, "controller")
         return True
 
     def restart_kubelet(self):
@@ -154,10 +153,10 @@ class Torture:
         answers = collections.defaultdict(set)
         for job in jobs:
             status, name = job.get("status", {}), job["metadata"]["name"]
-            if status.get("phase") not in OVER:
+            if status.get("phase") not in sim.OVER:
                 yield "hung", f"{name}: {json.dumps(status)[:500]}"
                 continue
-            ends = [entry for entry in status["conditions"] if entry["type"] in OVER and entry["status"] == "True"]
+            ends = [entry for entry in status["conditions"] if entry["type"] in sim.OVER and entry["status"] == "True"]
             if len(ends) != 1:
                 yield "doubled", f"{name} has ended {len(ends)} times: {status['conditions']}"
             elif status["phase"] == "Complete":
@@ -178,7 +177,7 @@ class Torture:
         for name in self.names:
             if owners[name] > 1:
                 yield "doubled", f"{owners[name]} Indexed Jobs of {name}"
-        chosen = f"{INDEX},eidolon.dev/simulation-job in ({','.join(self.names)})"
+        chosen = f"{sim.INDEX},eidolon.dev/simulation-job in ({','.join(self.names)})"
 
         def left():
             return kube.names("pods", "-l", chosen, "--field-selector=status.phase=Running", namespace=self.space)
@@ -190,7 +189,7 @@ class Torture:
 
 
 def left_over():
-    return [("left over", line) for line in light_processes(1).values()]
+    return [("left over", line) for line in sim.light_processes(1).values()]
 
 
 class Attacker(threading.Thread):
