@@ -9,6 +9,7 @@ Here it becomes structural: references are resolved, what Kubernetes does not kn
 capped (CEL needs to know its cost), and crds.yaml adds columns and rules that concern several fields.
 """
 
+import copy
 import json
 import pathlib
 import sys
@@ -19,7 +20,6 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 OPENAPI = ROOT / "services/controller/rest/openapi.json"
 OUT = ROOT / "helm/eidolon/files/crds"
 MODELS = ROOT / "services/timing/gpu_model/models"
-GROUP = "eidolon.dev"
 RULES = "x-kubernetes-validations"
 OPEN = "x-kubernetes-preserve-unknown-fields"
 TABLES = yaml.safe_load(pathlib.Path(__file__).with_suffix(".yaml").read_text())
@@ -115,73 +115,32 @@ def spec_of(document, kind, table):
 
 
 def status_of(document, table):
-    status = Converter(document, status=True).convert(
-        document["components"]["schemas"][table.get("status", "JobStatus")]
-    )
-    conditions = status["properties"]["conditions"]
-    conditions["x-kubernetes-list-type"] = "map"
-    conditions["x-kubernetes-list-map-keys"] = ["type"]
-    item = conditions["items"]["properties"]
-    del item["reason"]["enum"]  # A newer controller may know more reasons than this definition.
-    item["reason"].update(maxLength=128, pattern="^[A-Za-z]([A-Za-z0-9]*[A-Za-z0-9])?$")
-    item["message"]["maxLength"] = 32768
+    status = Converter(document, status=True).convert(document["components"]["schemas"][table["status"]])
+    merge(status["properties"]["conditions"], TABLES["conditions"])
     if "own_status" not in table:
         return status
-    item["type"]["enum"] = table["condition_types"]
-    own = table["own_status"]
-    return {**own, "properties": {**own["properties"], "conditions": conditions}}
-
-
-def name_rule(length):
-    rule = f"size(self.metadata.name) <= {length} && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')"
-    message = (
-        f"metadata.name must be at most {length} lower-case letters, digits and '-', beginning with a letter: other"
-        " objects are named after it"
-    )
-    return {"rule": rule, "message": message}
+    own = copy.deepcopy(table["own_status"])
+    merge(status["properties"]["conditions"], own["properties"].pop("conditions"))
+    own["properties"]["conditions"] = status["properties"]["conditions"]
+    return own
 
 
 def definition(document, kind, table):
-    plural = f"{kind.lower()}s"
-    text = {"type": "string"}
-    schema = {
-        "type": "object",
-        "description": document["components"]["schemas"][kind]["description"],
-        "required": ["spec"],
-        "properties": {
-            "apiVersion": text,
-            "kind": text,
-            "metadata": {"type": "object"},
-            "spec": spec_of(document, kind, table),
-            "status": status_of(document, table),
-        },
-        RULES: [name_rule(table["name"])],
-    }
-    selectable = [{"jsonPath": path} for path in table.get("selectable", ())]
+    words = {"{kind}": kind, "{singular}": kind.lower(), "{short}": table["short"], "{name_max}": str(table["name"])}
+    text = json.dumps(TABLES["definition"])
+    for word, by in words.items():
+        text = text.replace(word, by)
+    made = json.loads(text)
+    version = made["spec"]["versions"][0]
     fields = ("name", "type", "jsonPath", "description", "priority")
-    version = {
-        "name": "v1alpha1",
-        "served": True,
-        "storage": True,
-        "subresources": {"status": {}},
-        "additionalPrinterColumns": [dict(zip(fields, column)) for column in table["columns"]],
-        **({"selectableFields": selectable} if selectable else {}),
-        "schema": {"openAPIV3Schema": schema},
-    }
-    names = {
-        "kind": kind,
-        "listKind": kind + "List",
-        "plural": plural,
-        "singular": kind.lower(),
-        "shortNames": [table["short"]],
-        "categories": ["eidolon"],
-    }
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{GROUP}"},
-        "spec": {"group": GROUP, "scope": "Namespaced", "names": names, "versions": [version]},
-    }
+    version["additionalPrinterColumns"] = [dict(zip(fields, column)) for column in table["columns"]]
+    version["selectableFields"] = [{"jsonPath": path} for path in table.get("selectable", ())]
+    if not version["selectableFields"]:
+        del version["selectableFields"]
+    schema = version["schema"]["openAPIV3Schema"]
+    schema["description"] = document["components"]["schemas"][kind]["description"]
+    schema["properties"] |= {"spec": spec_of(document, kind, table), "status": status_of(document, table)}
+    return made
 
 
 class Plain(yaml.SafeDumper):
