@@ -200,9 +200,8 @@ def main():
         parser.error(f"no image is called {', '.join(unknown)}; there are {', '.join(sorted(known))}")
     standing = sorted(set(a.images) & set(OF_USERS))
     if standing and (a.base is None or not a.base.exists()):
-        sys.exit(
-            f"images: {', '.join(standing)} stand on --base, a root file system that e2e/kube/cluster/build.sh makes"
-        )
+        what = "a root file system that e2e/kube/cluster/build.sh makes"
+        sys.exit(f"images: {', '.join(standing)} stand on --base, {what}")
     a.out.mkdir(parents=True, exist_ok=True)
     provide(a.build, a.images)
     for image in set(a.images) & set(OURS):

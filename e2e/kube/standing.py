@@ -42,9 +42,8 @@ class Cluster:
 
     def refuse_another(self):
         if self.is_there():
-            raise kube.Failure(
-                f"{self.state} has a cluster: name a step to use it, or remove it with {kube.CLUSTER}/down.sh"
-            )
+            down = kube.CLUSTER / "down.sh"
+            raise kube.Failure(f"{self.state} has a cluster: name a step to use it, or remove it with {down}")
 
     def start(self):
         """Programs, images of services, shim with agent and a user's torch, and a cluster that has them."""

@@ -5,7 +5,6 @@ import json
 import os
 import pathlib
 import re
-import subprocess
 import sys
 
 import pytest
@@ -106,18 +105,13 @@ def eidolon(build, tmp_path):
 
     def run(*words, document=None, status=0):
         """The plugin's output, found by kubectl as a user's would be."""
-        words = [*map(str, words), *([] if "-n" in words else ["-n", kube.TEAM])]
-        done = subprocess.run(
-            [str(kube.CLUSTER / "kube.sh"), "kubectl", "eidolon", *words],
-            input=document and json.dumps(document),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=kube.PATIENCE_SECONDS,
-            env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
-        )
-        assert done.returncode == status, f"kubectl eidolon {' '.join(words)}: {done.stdout}"
-        return done.stdout
+        words = [*words, *([] if "-n" in words else ["-n", kube.TEAM])]
+        environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+        more = {"text_in": document and json.dumps(document), "timeout": kube.PATIENCE_SECONDS, "env": environment}
+        done = kube.run(kube.CLUSTER / "kube.sh", "kubectl", "eidolon", *words, **more)
+        said = done.stdout + done.stderr
+        assert done.returncode == status, f"kubectl eidolon {words}: {said}"
+        return said
 
     return run
 

@@ -207,10 +207,9 @@ def is_told_outside(name, reason, words):
     for document in (sim.idle(name), sim.with_cluster(sim.idle(f"{name}-alone"))):
         job = document["metadata"]["name"]
         kube.apply(document, OUTSIDE)
-        kube.wait(
-            f"{job} says {reason}", lambda: kube.condition(job, "Scheduled", OUTSIDE)[:2] == ("False", reason), 60
-        )
-        said = kube.condition(job, "Scheduled", OUTSIDE)[2]
+        waits = lambda: kube.condition(job, "Scheduled", OUTSIDE)
+        kube.wait(f"{job} says {reason}", lambda: waits()[:2] == ("False", reason), 60)
+        said = waits()[2]
         assert words in said
         print(f"{job}: {reason}: {said[:160]}")
         kube.kubectl("-n", OUTSIDE, "delete", "simjob", job, "--timeout=60s")
@@ -322,9 +321,8 @@ def install_renamed():
 
 
 def uninstall(release):
-    kube.in_cluster(
-        "helm", "uninstall", release, "-n", kube.NAMESPACE, "--wait", "--timeout", f"{kube.SETTLE_SECONDS}s"
-    )
+    words = ("-n", kube.NAMESPACE, "--wait", "--timeout", f"{kube.SETTLE_SECONDS}s")
+    kube.in_cluster("helm", "uninstall", release, *words)
     assert "eidolon" not in kube.kubectl("get", "clusterrole,clusterrolebinding", "-o", "name")
     # Kubernetes collects what belonged to something that is gone.
     kube.wait("the namespace is empty", lambda: not left_in(kube.NAMESPACE))

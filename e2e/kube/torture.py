@@ -43,9 +43,8 @@ class Torture:
         if done != self.deaths:
             findings.append(("untried", f"all jobs were over after {done} of {self.deaths} deaths: {dict(deaths)}"))
         phases = collections.Counter(job.get("status", {}).get("phase") for job in jobs)
-        nodes = collections.Counter(
-            pod["spec"].get("nodeName") for pod in kube.objects("pods", "-l", sim.INDEX, namespace=self.space)
-        )
+        pods = kube.objects("pods", "-l", sim.INDEX, namespace=self.space)
+        nodes = collections.Counter(pod["spec"].get("nodeName") for pod in pods)
         attempts = collections.Counter(job.get("status", {}).get("attempt") for job in jobs)
         print(
             f"{len(jobs)} jobs in {seconds:.0f} s on {dict(nodes)}, {dict(phases)}, attempts {dict(attempts)};"
