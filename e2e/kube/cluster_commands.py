@@ -90,14 +90,15 @@ def jobs_path(namespace):
     return f"/apis/eidolon.dev/v1alpha1/namespaces/{namespace}/simulationjobs"
 
 
-def wait(what, test, seconds=SETTLE_SECONDS):
+def wait(what, test, seconds=SETTLE_SECONDS, seen=None):
+    """The first true value of a test; `seen` says what there is instead when none comes."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         value = test()
         if value:
             return value
         time.sleep(0.5)
-    raise Failure(f"{what}: not within {seconds} s")
+    raise Failure(f"{what}: not within {seconds} s" + (f"; seen: {seen()}" if seen else ""))
 
 
 @functools.cache
@@ -119,11 +120,14 @@ def condition(job, kind, namespace=TEAM):
 def finished(job, seconds, namespace=TEAM):
     """The status of a job that is over."""
 
-    def over():
-        status = get("simjob", job, namespace).get("status", {})
-        return status if status.get("phase") in ("Complete", "Failed", "Interrupted") else None
+    def status():
+        return get("simjob", job, namespace).get("status", {})
 
-    return wait(f"job {job} is over", over, seconds)
+    def over():
+        found = status()
+        return found if found.get("phase") in ("Complete", "Failed", "Interrupted") else None
+
+    return wait(f"job {job} is over", over, seconds, lambda: json.dumps(status().get("conditions")))
 
 
 def make_namespace(name):

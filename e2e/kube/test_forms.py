@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from cluster_commands import HERE
+from cluster_commands import HERE, Failure, wait
 from sampling import GROUPS
 
 FIXED = {
@@ -106,7 +106,7 @@ def test_steps_are_chosen_by_name_and_some_only_so():
     assert "no step is called nothing" in pytest_of(HERE, "--step", "nothing", "--collect-only")
 
 
-# --- what a failed test does to the others ---------------------------------------------
+# --- what a failed test says and does to the others ---------------------------------------------
 TESTS = '''
 import os
 import pathlib
@@ -157,6 +157,11 @@ def test_a_failed_test_is_tidied_up_after_and_hides_no_other(tmp_path):
     said, log = inner(tmp_path, cluster=True)
     assert log == ["bring", "tidy", "bring", "tidy", "bring"]
     assert "2 failed, 1 passed" in said and "KeyError: 'status'" in said and "wrong" in said
+
+
+def test_a_wait_in_vain_says_what_was_seen_instead():
+    with pytest.raises(Failure, match="a pod is there: not within 0.01 s; seen: two jobs"):
+        wait("a pod is there", lambda: [], 0.01, lambda: "two jobs")
 
 
 def test_the_line_of_a_failed_test_has_its_seconds_its_sentence_and_the_reason(tmp_path):
