@@ -94,10 +94,10 @@ def test_network_loss(name, undisturbed):
     find, seconds = CUTS[name]
     job = f"cut-{name}"
     sim.start_training(job)
-    found = find(job)
+    place = cable_of(*find(job))  # Found while ranks are stopped: a busy machine takes as long for it as the job does.
     sim.resume(job)
     started = time.monotonic()
-    cut(found, seconds)
+    cut(*place, seconds)
     status = kube.finished(job, kube.PATIENCE_SECONDS)
     took = time.monotonic() - started
     kind = status["phase"]
@@ -111,12 +111,17 @@ def test_network_loss(name, undisturbed):
     sim.leaves_nothing(job)
 
 
-def cut(place, seconds):
-    """Takes the node's end of the pod's cable away for a while."""
-    node = kube.node_of(*place[:2])
-    own = kube.call("nsenter", "-t", kube.first_process(*place), "-n", "ip", "-o", "link", "show", "eth0")
+def cable_of(pod, namespace, container):
+    """(number of the node, its end of the pod's cable)."""
+    node = kube.node_of(pod, namespace)
+    process = kube.first_process(pod, namespace, container)
+    own = kube.call("nsenter", "-t", process, "-n", "ip", "-o", "link", "show", "eth0")
     number = re.search(r"eth0@if(\d+)", own)[1]
-    cable = re.search(rf"^{number}: ([^@:]+)", kube.on_node(node, "ip", "-o", "link"), re.M)[1]
+    return node, re.search(rf"^{number}: ([^@:]+)", kube.on_node(node, "ip", "-o", "link"), re.M)[1]
+
+
+def cut(node, cable, seconds):
+    """Takes the node's end of a cable away for a while."""
     kube.on_node(node, "ip", "link", "set", "dev", cable, "down")
     try:
         time.sleep(seconds)
