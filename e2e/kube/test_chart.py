@@ -141,8 +141,12 @@ OUTSIDE = "outside"
 CONTROLLER = f"system:serviceaccount:{kube.NAMESPACE}:eidolon-controller"
 
 
-# Something that the controller makes for jobs.
-SERVICE = kube.made("v1", "Service", "tried", {"clusterIP": "None", "selector": {"a": "b"}})
+# A service as the controller makes it for a job. Of two policies that refuse a request the API server quotes any one, so
+# no other policy than that of namespaces may refuse this one.
+MANAGED = {"app.kubernetes.io/managed-by": "eidolon-controller"}
+JOB = {"apiVersion": "eidolon.dev/v1alpha1", "kind": "SimulationJob", "name": "tried", "uid": "1", "controller": True}
+SPEC = {"clusterIP": "None", "selector": {"a": "b"}}
+SERVICE = kube.made("v1", "Service", "tried", SPEC, labels=MANAGED, ownerReferences=[JOB])
 CONTAINER = {"name": "a", "image": "a", "securityContext": {"privileged": True}}
 PRIVILEGED = kube.made("v1", "Pod", "privileged", {"containers": [CONTAINER]})
 
@@ -190,7 +194,8 @@ def test_confined_by_labels(outside):
     helm("upgrade", controller_namespaceSelector_eidolon="yes")
     words = "with these labels alone: eidolon=yes"
     # A policy holds some seconds after it was made.
-    kube.wait("the policy holds", lambda: words in said_to(OUTSIDE, SERVICE, f"--as={CONTROLLER}"), 60)
+    trial = lambda: said_to(OUTSIDE, SERVICE, f"--as={CONTROLLER}")
+    kube.wait("the policy holds", lambda: words in trial(), 60, seen=trial)
     is_told_outside("by-label", "PodRefused", words)
     runs_in_the_team("labelled")
 
