@@ -1,5 +1,9 @@
 """Options of e2e/compat."""
 
+import pytest
+from page import write_page
+from rows import ROWS
+
 
 def pytest_addoption(parser):
     parser.addoption("--only", metavar="KEY[,KEY]", help="rows that are run")
@@ -8,7 +12,19 @@ def pytest_addoption(parser):
     parser.addoption("--minutes", type=float, default=float("inf"), help="no job of a suite begins after so many")
     parser.addoption("--tests", metavar="NAME[,NAME]", help="tests of a suite that are run, in one job")
     parser.addoption("--said", action="store_true", help="print all that the programs print")
+    parser.addoption("--list", action="store_true", help="print the keys of the rows, and run none")
+    parser.addoption("--page", action="store_true", help="write docs/compatibility.md from the results, and run no row")
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "short: of the short form of e2e/compat")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config):
+    if config.option.list:
+        for row in ROWS:
+            print(f"{row.key:20} {row.group}: {row.name}{' (short form)' if row.short else ''}")
+    if config.option.page:
+        write_page()
+    return 0 if config.option.list or config.option.page else None

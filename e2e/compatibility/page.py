@@ -1,19 +1,14 @@
-"""docs/compatibility.md, from the results of e2e/compat.
-
-page.py --page    writes the page
-page.py --list    prints the keys of its rows
-"""
+"""docs/compatibility.md, from the results of e2e/compat."""
 
 import json
 import pathlib
 import re
-import sys
 
-from reasons import REASONS
-from rows import ROWS
+import yaml
+from rows import HERE, ROWS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-RESULTS = pathlib.Path(__file__).with_name("results.json")
+RESULTS = HERE / "results.json"
 PAGE = ROOT / "docs/compatibility.md"
 
 HEAD = """# What runs
@@ -62,6 +57,19 @@ COLUMNS = (
     "refused calls",
 )
 HEADING = [f"| {' | '.join(COLUMNS)} |", "| --- | --- | --- | --- | ---: | --- | ---: | ---: | --- |"]
+
+
+def reasons():
+    """(class, why) by row, or by row:test."""
+    return {
+        ":".join((row, test) if test else (row,)): (reason["class"], reason["why"])
+        for reason in yaml.safe_load((HERE / "reasons.yaml").read_text())
+        for row in reason["rows"]
+        for test in reason.get("tests", [""])
+    }
+
+
+REASONS = reasons()
 
 
 def time_of(result):
@@ -150,13 +158,5 @@ def kept_results():
     return json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
 
 
-def main():
-    if "--list" in sys.argv:
-        for row in ROWS:
-            print(f"{row.key:20} {row.group}: {row.name}{' (short form)' if row.short else ''}")
-    else:
-        PAGE.write_text(page(ROWS, kept_results(), ROOT))
-
-
-if __name__ == "__main__":
-    main()
+def write_page():
+    PAGE.write_text(page(ROWS, kept_results(), ROOT))

@@ -11,7 +11,7 @@ import tempfile
 import pytest
 from kept import Jobs, file_for
 from packages import built_by_nvcc, environments, older_environments, versions_of
-from page import PAGE, RESULTS, ROOT, kept_results, page
+from page import RESULTS, ROOT, kept_results, write_page
 from row_job import judged, run
 from rows import ROWS
 from suite import run_named, run_suite
@@ -56,7 +56,7 @@ def keep(pytestconfig):
     wanted = pytestconfig.getoption("keep", False)
     yield kept if wanted else lambda key, result: None
     if wanted:
-        PAGE.write_text(page(ROWS, kept_results(), ROOT))
+        write_page()
 
 
 @pytest.fixture
