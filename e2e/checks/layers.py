@@ -10,6 +10,7 @@ libraries, "@name" the folders of that set, "folder/*" every folder listed below
 benchmarks may include anything of the project. A header and the source of the same name count as one file.
 """
 
+import graphlib
 import pathlib
 import re
 import sys
@@ -90,37 +91,18 @@ def expand(words, lines, sets, path):
     return folders
 
 
-def find_cycle(allowed):
-    done, path = set(), []
-
-    def visit(folder):
-        if folder in path:
-            return path[path.index(folder) :] + [folder]
-        if folder in done:
-            return None
-        path.append(folder)
-        for other in sorted(allowed.get(folder, ())):
-            cycle = visit(other)
-            if cycle:
-                return cycle
-        path.pop()
-        done.add(folder)
-        return None
-
-    for folder in sorted(allowed):
-        cycle = visit(folder)
-        if cycle:
-            return cycle
+def find_circle(needs):
+    """Names that need each other in a circle, the first one again at the end; None: there is no circle."""
+    try:
+        graphlib.TopologicalSorter(needs).prepare()
+    except graphlib.CycleError as error:
+        return list(reversed(error.args[1]))
     return None
 
 
 def folder_of(file, allowed):
     """The longest listed folder that holds the file."""
-    best = None
-    for folder in allowed:
-        if str(file).startswith(folder + "/") and (best is None or len(folder) > len(best)):
-            best = folder
-    return best
+    return max((folder for folder in allowed if str(file).startswith(folder + "/")), key=len, default=None)
 
 
 def missing_standard_headers(text):
@@ -162,59 +144,33 @@ def problems_of(root, file, allowed):
             yield f"{file}:{number}: {folder} may not include vendor headers ({name})"
 
 
-def file_circles(root):
-    """Groups of files that include each other in a circle (strongly connected components, after Tarjan)."""
+def included_by(root, files):
+    """The project's files that each file includes; a header and the source of its name are one file."""
     includes = {}
-    for top in ("services", "shim"):
-        for path in sorted((root / top).rglob("*")):
-            if path.suffix not in (".h", ".cc", ".inc") or path.name.endswith(FREE):
-                continue
-            name = str(path.relative_to(root).with_suffix(""))
-            for line in path.read_text(errors="replace").splitlines():
-                found = INCLUDE.match(line)
+    for file in files:
+        if not file.name.endswith(FREE):
+            name = str(file.with_suffix(""))
+            for found in map(INCLUDE.match, (root / file).read_text(errors="replace").splitlines()):
                 if found and found.group(1) == '"':
-                    includes.setdefault(name, set()).add(str(pathlib.PurePath(found.group(2)).with_suffix("")))
-    order, low, stack, circles = {}, {}, [], []
-
-    def visit(file):
-        order[file] = low[file] = len(order)
-        stack.append(file)
-        for other in sorted(includes.get(file, set()) - {file}):
-            if other not in order:
-                visit(other)
-                low[file] = min(low[file], low[other])
-            elif other in stack:
-                low[file] = min(low[file], order[other])
-        if low[file] == order[file]:
-            group = stack[stack.index(file) :]
-            del stack[stack.index(file) :]
-            if len(group) > 1:
-                circles.append(sorted(group))
-
-    for file in sorted(includes):
-        if file not in order:
-            visit(file)
-    return circles
+                    other = str(pathlib.PurePath(found.group(2)).with_suffix(""))
+                    includes.setdefault(name, set()).update({other} - {name})
+    return includes
 
 
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
     allowed = read_layers(root / "services" / "layers.txt")
+    found = (path for top in ("services", "shim") for path in sorted((root / top).rglob("*")) if path.is_file())
+    files = [path.relative_to(root) for path in found if path.suffix in (".h", ".cc", ".inc")]
     problems = []
-    cycle = find_cycle(allowed)
-    if cycle:
-        problems.append("services/layers.txt has a cycle: " + " -> ".join(cycle))
-    for group in file_circles(root):
-        problems.append("these files include each other in a circle: " + " ".join(group))
-    count = 0
-    for top in ("services", "shim"):
-        for path in sorted((root / top).rglob("*")):
-            if path.suffix in (".h", ".cc", ".inc") and path.is_file():
-                count += 1
-                problems += problems_of(root, path.relative_to(root), allowed)
+    if circle := find_circle(allowed):
+        problems.append("services/layers.txt has a cycle: " + " -> ".join(circle))
+    if circle := find_circle(included_by(root, files)):
+        problems.append("these files include each other in a circle: " + " -> ".join(circle))
+    problems += (problem for file in files for problem in problems_of(root, file, allowed))
     for problem in problems:
         print(problem)
-    print(f"layers: {count} files, {len(problems)} problems")
+    print(f"layers: {len(files)} files, {len(problems)} problems")
     return 1 if problems else 0
 
 
