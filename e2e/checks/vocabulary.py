@@ -3,72 +3,31 @@
 
     e2e/checks/vocabulary.py [ROOT]
 
-docs/vocabulary.md lists the ideas with their words. This check finds words that are not used for them, also inside
-CamelCase and snake_case names. Data, goldens, generated rows and fuzzer corpora are exempt.
+docs/vocabulary.md lists the ideas with their words. This check finds words that are not used for them (vocabulary.toml),
+also inside CamelCase and snake_case names. Data, goldens, generated rows and fuzzer corpora are exempt.
 """
 
 import pathlib
 import re
 import sys
+import tomllib
 
 from tidy import tracked
 
 # Not words of ours: data, generated files, and the two files that list the banned words.
 EXEMPT = re.compile(
     r"(_corpus/|/testdata/|/golden|\.(csv|json|inc|policy|ptx|cubin|fatbin|flows|sum|mod|log|simgrid|scenario)$"
-    r"|^docs/vocabulary\.md$|^e2e/checks/vocabulary\.py$|^LICENSE$|^NOTICE$)"
+    r"|^docs/vocabulary\.md$|^e2e/checks/vocabulary\.toml$|^LICENSE$|^NOTICE$)"
 )
 CODE = (".h", ".cc", ".c")
 
-# Phrases that are not looked at, each with the reason.
-ALLOWED = [
-    r"(?i)\b(capital|small|upper[- ]?case|lower[- ]?case|hexadecimal|first|one|two|drive|single) letters?\b",  # Alphabet.
-    r"\b(?:beginning|begins|ending) with a letter\b|\bletter: other objects\b",
-    r"(?i)\bletters?(,| and| or) (digits?|dashes|numbers?)\b",
-    r"(?i)\bletters? of (the|its|a) \w+",
-    r"(?i)\bof course\b",
-    r"(?i)\b(?:set_)?cards?_per_leaf\b|\bcardsPerLeaf\b",  # A field of the fabric that users write.
-    r"eidolon_agent_mailbox_letters",  # A metric.
-    r"\bletter-spacing:",  # A property of CSS.
-    r"pass-key(-file)?\b|eidolon-pass(es)?\b|\bpasses\.yaml\b",  # Flags, a Secret and a header that are deployed.
-    r"(?i)\bthe product\b|product[ _]?name|gpu\.product",  # The software; what a vendor calls a GPU.
-    r"(?i)(dot|inner|outer|cartesian|vector)[ _-]?product(?=s?\b|_)|\btheir product\b|\bbit of a product\b",  # Arithmetic.
-    r"\bsteady_product_share\b",  # A field of GPU models.
-    r"\bcusparseSpGEMM_getNumProducts\b|_cudaProduct\b",  # Names of NVIDIA and of PyTorch.
-]
-
-WRAP = r"(?:\s+(?://+ *|# *|\* )?)"  # A space, or a line's end inside a comment.
-NO_NOUN = (
-    rf"(?<!there )(?<!There )(?<!there\n)\b(?:is|are|was|be){WRAP}no{WRAP}"
-    r"(?!longer\b|more\b|less\b|fewer\b|farther\b|further\b|better\b|worse\b|other\b|others\b|such\b|room\b)[a-z]+"
-)
-CREDENTIAL = (
-    r"\b(?:pass(?:es)? (?:issuer|gate|key)|(?:show|check|issue|forged) passe?s?\b|(?:a|an|no|its|their|own|another|signed|"
-    r"new|every|each|whose|job's|the) pass(?:es)?\b(?! (?:over|through|of the compiler|backward|forward)))"
-)
-# Name, what is looked for once names are split into words, what to write instead.
+WRAP = r"(?:\s+(?://+ *|# *|\* )?)"
+TABLE = tomllib.loads(pathlib.Path(__file__).with_suffix(".toml").read_text())
+# What is looked for, what to write instead, and the files in which it is their word.
 BANNED = [
-    (re.compile(r"\bletters?\b", re.I), "task or message"),
-    (re.compile(r"\bdesks?\b", re.I), "handler"),
-    (re.compile(r"\bdoorkeepers?\b", re.I), "listener"),
-    (re.compile(r"\bwish(?:es)?\b", re.I), "request or attributes"),
-    (re.compile(r"\blessons?\b", re.I), "memo"),
-    (re.compile(r"\bcourses?\b", re.I), "trace or route"),
-    (re.compile(r"\bcards?\b", re.I), "NIC"),
-    (re.compile(r"\bproducts?\b", re.I), "GEMM"),
-    (re.compile(CREDENTIAL, re.I), "token"),
-    (re.compile(NO_NOUN), "'is not a ...' or 'has no ...'"),
-    (
-        re.compile(rf"\b(?:(?:tell|say)s?{WRAP}nobody|tells?{WRAP}nothing)\b", re.I),
-        "plain English: what cannot be known, or what is not said",
-    ),
+    (re.compile(row["find"].replace("WRAP", WRAP)), row["write"], re.compile(row.get("but_in", r"(?!)")))
+    for row in TABLE["banned"]
 ]
-# Where numbers are multiplied, and where a reduction is called as NCCL calls it.
-ARITHMETIC = re.compile(
-    r"^services/(base|interpret|sass|network|cluster|cubin|ring)/|^shim/cufft/"
-    r"|^services/timing/kernel/(transformer_engine|rows|triton|pointwise)"
-)
-GPU_PASSES = "services/timing/kernel/"  # Kernels pass over memory several times.
 TURN = re.compile(r"\bturns?\b", re.I)
 SENTENCE = 4  # Names of so many words are sentences: the names of tests.
 NAME = re.compile(r"[A-Za-z_]\w*")
@@ -88,11 +47,11 @@ def blank(match):
 
 def problems_of(name, text):
     """(line, word, what to write instead)"""
-    for phrase in ALLOWED:
+    for phrase in TABLE["allowed"]:
         text = re.sub(phrase, blank, text)
     words = split_names(text)
-    for pattern, instead in BANNED:
-        if (instead == "GEMM" and ARITHMETIC.search(name)) or (instead == "token" and name.startswith(GPU_PASSES)):
+    for pattern, instead, exempt in BANNED:
+        if exempt.search(name):
             continue
         for found in pattern.finditer(words):
             yield words.count("\n", 0, found.start()) + 1, " ".join(found.group(0).split()), instead
