@@ -36,12 +36,9 @@ MARKUP = {"text", "news", "dashlist", "canvas", "marcusolsson-dynamictext-panel"
 
 
 def known_metrics():
-    text = subprocess.run(
-        ["git", "-C", str(ROOT), "grep", "-hoE", '"eidolon_[a-z_]+"', "--", "services/*.cc"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    text = subprocess.check_output(
+        ["git", "-C", str(ROOT), "grep", "-hoE", '"eidolon_[a-z_]+"', "--", "services/*.cc"], text=True
+    )
     return set(text.replace('"', "").split())
 
 

@@ -203,9 +203,7 @@ def draw_all(a, program, folder):
     code = pathlib.Path(folder) / "code"
     code.mkdir()
     (code / "train.py").write_text(TRAIN)
-    commit = subprocess.run(
-        ["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
-    ).stdout.strip()
+    commit = subprocess.check_output(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], text=True).strip()
     label = LABEL.format(jobs=len(WIDTHS), points=len(GBPS), commit=commit)
     with Server(a.build, a.python, pathlib.Path(folder)) as server:
         with Prometheus(program, folder, server.address, server.token()) as prometheus:

@@ -26,9 +26,7 @@ def number(version):
 
 def newer(library, newest):
     """Undefined symbols of a library with a version of glibc above `newest`, and those of C++'s library."""
-    text = subprocess.run(
-        ["readelf", "--dyn-syms", "--wide", library], check=True, capture_output=True, text=True
-    ).stdout
+    text = subprocess.check_output(["readelf", "--dyn-syms", "--wide", library], text=True)
     for name, family, version in re.findall(r" UND (\w+)@@?([A-Z]+)_([\d.]+)", text):
         unwinds = family == UNWINDING[1] and number(version) < number(UNWINDING[2])
         if unwinds and str(library).endswith(UNWINDING[0]):
@@ -39,9 +37,7 @@ def newer(library, newest):
 
 def foreign(program):
     """Shared libraries that a program needs and that are not parts of glibc."""
-    text = subprocess.run(
-        ["readelf", "--dynamic", "--wide", program], check=True, capture_output=True, text=True
-    ).stdout
+    text = subprocess.check_output(["readelf", "--dynamic", "--wide", program], text=True)
     return [name for name in re.findall(r"\(NEEDED\).*\[(.+)\]", text) if name not in GLIBC]
 
 

@@ -44,7 +44,7 @@ PROGRAMS_MIN = 3  # Of a build; fewer mean that it was not built.
 
 
 def readelf(path, *options):
-    return subprocess.run(["readelf", "--wide", *options, path], check=True, capture_output=True, text=True).stdout
+    return subprocess.check_output(["readelf", "--wide", *options, path], text=True)
 
 
 class Binary:

@@ -90,7 +90,7 @@ def main():
     made = [*common, "-fpch-instantiate-templates", "-x", "c++-header", str(first), "-o", str(precompiled)]
     subprocess.run(made, check=True)
     command = [*common, "-fsyntax-only", "-include-pch", str(precompiled), "-x", "c++"]
-    compiler = subprocess.run([COMPILER, "--version"], capture_output=True, check=True).stdout + first.read_bytes()
+    compiler = subprocess.check_output([COMPILER, "--version"]) + first.read_bytes()
     result = functools.partial(name_of_result, build, compiler)
     names = {header: result(header) for header in headers}
     due = [header for header in headers if not (cache / names[header]).exists()]

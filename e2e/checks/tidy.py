@@ -49,12 +49,9 @@ BANNED_NAMES = re.compile(r"(^|_)(utils?|helpers?|misc|common|manager)(_|\.|$)",
 
 
 def tracked(root):
-    out = subprocess.run(
-        ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
+    out = subprocess.check_output(
+        ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"], text=True
+    )
     return [pathlib.Path(name) for name in out.split("\0") if name and (root / name).is_file()]
 
 

@@ -14,7 +14,7 @@ ROW = re.compile(r"'(eidolon[^']*)'\) commands='([^']*)' flags='([^']*)' ;;")
 
 def tree_of(program):
     """Path of each command: its subcommands and flags, as completion knows them."""
-    text = subprocess.run([program, "completion", "bash"], check=True, capture_output=True, text=True).stdout
+    text = subprocess.check_output([program, "completion", "bash"], text=True)
     return {path: (set(commands.split()), set(flags.split())) for path, commands, flags in ROW.findall(text)}
 
 

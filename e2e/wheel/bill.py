@@ -58,7 +58,7 @@ def package_of(archive):
 
 def debian_version(package):
     command = ["dpkg-query", "-W", "-f", "${Version}\n", package]
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()[0]
+    return subprocess.check_output(command, text=True).splitlines()[0]
 
 
 def upstream(version):

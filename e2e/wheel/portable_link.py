@@ -45,9 +45,7 @@ def closure(folders):
 
 
 def link_command(build, program):
-    text = subprocess.run(
-        ["ninja", "-C", build, "-t", "commands", "-s", program], check=True, capture_output=True, text=True
-    ).stdout
+    text = subprocess.check_output(["ninja", "-C", build, "-t", "commands", "-s", program], text=True)
     command = [line for line in text.splitlines() if f"-o {program} " in line][-1]
     return [word for word in shlex.split(command) if word not in (":", "&&")]
 

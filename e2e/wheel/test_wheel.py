@@ -41,7 +41,7 @@ PACKAGES = "python3-minimal,libpython3-stdlib,base-files,libc6,libstdc++6"
 
 
 def run(*command, **options):
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, **options).stdout.strip()
+    return subprocess.check_output(command, text=True, **options).strip()
 
 
 @pytest.fixture(scope="session")
