@@ -12,10 +12,8 @@ dashboard has the panel. Prometheus is that of PATH, or the one that e2e/kube/cl
 
 import argparse
 import json
-import os
 import pathlib
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -29,6 +27,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
 sys.path.insert(0, str(ROOT / "e2e" / "harness"))
 import picture  # noqa: E402
+from rules import program_of_prometheus  # noqa: E402
 from server import Server, verdict  # noqa: E402
 
 BOARDS = ROOT / "helm/eidolon/files/dashboards"
@@ -137,12 +136,6 @@ class Prometheus:
         return [(one["metric"], [(float(at), float(value)) for at, value in one["values"]]) for one in found]
 
 
-def prometheus_program():
-    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "e2e-kube"
-    built = sorted(cache.glob("*/bin/prometheus"), key=lambda path: path.stat().st_mtime)
-    return shutil.which("prometheus") or (built[-1] if built else None)
-
-
 def document(name, width, directory):
     spec = {
         "cluster": {"servers": 2, "server": {"preset": "dgx-h100", "gpusPerServer": 2}},
@@ -234,7 +227,7 @@ def main():
     parser.add_argument("--folder", type=pathlib.Path, default=PICTURES)
     a = parser.parse_args()
     if not a.check:
-        program = prometheus_program()
+        program = program_of_prometheus("prometheus")
         if program is None:
             sys.exit("pictures: no prometheus in PATH, and e2e/kube/cluster has built none")
         a.python = a.python or subprocess.check_output([ROOT / "e2e" / "environment"], text=True).strip()

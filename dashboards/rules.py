@@ -22,10 +22,11 @@ VALUES = HERE.parent / "helm/eidolon/values.yaml"
 SKIPPED = 77
 
 
-def promtool():
+def program_of_prometheus(name):
+    """That of PATH, or the newest that e2e/kube/cluster has built; None: there is none."""
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "e2e-kube"
-    built = sorted(cache.glob("*/bin/promtool"), key=lambda path: path.stat().st_mtime)
-    return shutil.which("promtool") or (built[-1] if built else None)
+    built = sorted(cache.glob(f"*/bin/{name}"), key=lambda path: path.stat().st_mtime)
+    return shutil.which(name) or (built[-1] if built else None)
 
 
 def sections(page):
@@ -69,7 +70,7 @@ def main():
     if untested:
         print(f"rules_test.yaml asks nothing of {', '.join(untested)}")
         return 1
-    tool = promtool()
+    tool = program_of_prometheus("promtool")
     if tool is None:
         print("skipped: no promtool in PATH, and e2e/kube/cluster has built none; rules were not tested")
         return SKIPPED
