@@ -39,12 +39,9 @@ VARIANTS = {
 
 
 def helm():
-    text = subprocess.run(
-        ["bash", "-c", f". {HERE.parent}/e2e/kube/cluster/env.sh; echo $bin/helm"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.strip()
+    text = subprocess.check_output(
+        ["bash", "-c", f". {HERE.parent}/e2e/kube/cluster/env.sh; echo $bin/helm"], text=True
+    ).strip()
     found = text if os.access(text, os.X_OK) else shutil.which("helm")
     if not found:
         print("render: helm is missing: run e2e/kube/cluster/build.sh")
@@ -52,15 +49,15 @@ def helm():
     return found
 
 
-def run_helm(values, namespace=NAMESPACE):
-    command = [helm(), "template", "eidolon", str(CHART), "-n", namespace, "--kube-version", OLDEST]
+def run_helm(values, *options, namespace=NAMESPACE, version=OLDEST):
+    command = [helm(), "template", "eidolon", str(CHART), "-n", namespace, "--kube-version", version, *options]
     for value in values:
         command += ["--set", value]
     return subprocess.run(command, capture_output=True, text=True)
 
 
 def render(values, namespace=NAMESPACE):
-    done = run_helm(values, namespace)
+    done = run_helm(values, namespace=namespace)
     if done.returncode != 0:
         sys.exit(f"render: {' '.join(done.args)}:\n{done.stderr}")
     return [document for document in yaml.safe_load_all(done.stdout) if document]

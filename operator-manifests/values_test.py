@@ -9,20 +9,18 @@ Needs helm as render.py does. What a leaf may be is not read from the schema, bu
 
 import json
 import re
-import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 import yaml
-from render import CHART, OLDEST, helm
+from render import CHART, HERE, run_helm
 
 NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 LABEL = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
 IMAGE = re.compile(r"([A-Za-z0-9.-]+(:[0-9]+)?/)?[a-z0-9._/-]+(:[A-Za-z0-9_][A-Za-z0-9._-]*|@sha256:[0-9a-f]{64})")
 # What templates write that found nothing.
 HOLES = ("<no value>", "%!", "<nil>", "nil>", "map[")
-DIGEST = "sha256:" + "ab" * 32
 # What is not a value of a leaf of this type.
 OTHERS = {
     bool: ["yes", 1, [], {}],
@@ -31,78 +29,19 @@ OTHERS = {
     list: ["text", 7, True, {"a": "b"}],
     dict: ["text", 7, True, ["a"]],
 }
-NONSENSE = {
-    "image.registry": ["GHCR.io/Eidolon", "ghcr.io/", "https://ghcr.io", "a b"],
-    "image.services": ["Services", "services:1", "/services", "a b", "s@" + DIGEST],
-    "image.injection": ["Injection", "-x"],
-    "image.servicesDigest": ["sha256:12", "ab" * 32],
-    "image.injectionDigest": ["sha512:" + "ab" * 64],
-    "image.tag": ["a b", "-a", "a" * 129],
-    "image.pullSecrets": [["A b"], [{"other": "a"}], [7], [None]],
-    "nameOverride": ["Eidolon", "1a", "a_b", "a-", "a" * 41],
-    "fullnameOverride": ["Eidolon", "1a", "a.b", "a" * 41],
-    "controller.watchNamespace": ["Team", "a.b", "-a"],
-    "controller.namespaces": [["Team"], ["a", "a"], [""], [{}]],
-    "controller.impersonate.mode": ["none", 1],
-    "controller.impersonate.namespaces": [["Team"], ["a", "a"], [""], [{}]],
-    "controller.impersonate.users": [[""], ["system:admin"], ["a\nb"], ["ann", "ann"], [7]],
-    "controller.impersonate.groups": [[""], ["system:masters"], [" dev"], [{}]],
-    "controller.namespaceSelector": [{"a b": "c"}, {"a": "b c"}, {"a": None}, {"a": 1}, {"it's": "a"}],
-    "controller.memoryPerRank": ["2 GB", "-1Gi", "0"],
-    "controller.memoryLimitPerRank": ["2 GB", "-1Gi", "0"],
-    "controller.outputsSize": ["2 GB", "-1Gi", "0"],
-    "controller.replicas": [0, 17],
-    "controller.resources": [{"request": {}}],
-    "controller.podLabels": [{"a": "b c"}, {"a": 1}],
-    "controller.podAnnotations": [{"a": 1}],
-    "controller.extraEnv": [[{"value": "a"}], [{"name": ""}], ["A=b"]],
-    "controller.serviceAccount.name": ["Default", "a b"],
-    "controller.priorityClassName": ["High"],
-    "network.resources": [{"request": {}}],
-    "network.nodeSelector": [{"a b": "c"}, {"a": 1}],
-    "network.priorityClassName": ["High"],
-    "injection.resources": [{"limit": {}}],
-    "timing.persistence.size": ["big", "0"],
-    "timing.persistence.accessModes": [[], ["ReadOnlyMany"]],
-    "timing.persistence.storageClass": ["Fast SSD"],
-    "timing.libraries.image": ["a b"],
-    "metrics.podMonitor.interval": ["15", "fast"],
-    "metrics.podMonitor.sampleLimit": [0, 99],
-    "grafana.dashboards.label": ["a b"],
-    "grafana.dashboards.labelValue": ["a b"],
-    "admission.moreGpuModels": [[""], [7]],
-    "admission.systemNamespaces": [["Kube"], ["a", "a"], [""], ["it's"]],
-}
-# Leaves without which nothing can be rendered; all others may be null, which means empty.
-REQUIRED_TEXTS = {
-    "image.pullPolicy", "image.services", "image.injection", "controller.memoryPerRank", "timing.libraries.folders",
-    "timing.persistence.size", "metrics.podMonitor.interval", "grafana.dashboards.label",
-}  # fmt: skip
-MAY_BE_EMPTY = {"grafana.dashboards.labelValue"}  # Though never null.
-NEVER_NULL = REQUIRED_TEXTS | MAY_BE_EMPTY | {"timing.persistence.accessModes"}
-# With each, so that what is off by default is rendered as well.
-EVERYTHING = {
-    "timing": {"gpu": True, "persistence": {"enabled": True}, "podDisruptionBudget": {"enabled": True}},
-    "networkPolicy": {"enabled": True},
-    "metrics": {"podMonitor": {"enabled": True}, "prometheusRule": {"enabled": True}},
-    "grafana": {"dashboards": {"enabled": True}},
-    "crds": {"install": False},  # Long, and the same whatever is given.
-}
+TABLES = yaml.safe_load((HERE / "testdata/values.yaml").read_text())
+NONSENSE, EVERYTHING = TABLES["nonsense"], TABLES["everything"]
+REQUIRED_TEXTS = set(TABLES["required"])
+NEVER_NULL = {*REQUIRED_TEXTS, *TABLES["may_be_empty"], "timing.persistence.accessModes"}
 
 
-def leaves(values, path=()):
+def settings(values, path=()):
+    """(name, default, whether it is a folder of others) of every setting."""
     for name, value in values.items():
-        if isinstance(value, dict) and value and name not in ("resources",):
-            yield from leaves(value, (*path, name))
-        else:
-            yield ".".join((*path, name)), value
-
-
-def branches(values, path=()):
-    for name, value in values.items():
-        if isinstance(value, dict) and value and name not in ("resources",):
-            yield ".".join((*path, name))
-            yield from branches(value, (*path, name))
+        is_folder = isinstance(value, dict) and value and name != "resources"
+        yield ".".join((*path, name)), value, is_folder
+        if is_folder:
+            yield from settings(value, (*path, name))
 
 
 def merged(base, path, value):
@@ -121,22 +60,7 @@ def render(values):
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
         yaml.safe_dump(values, file)
         file.flush()
-        done = subprocess.run(
-            [
-                helm(),
-                "template",
-                "eidolon",
-                str(CHART),
-                "-n",
-                "eidolon-system",
-                "-f",
-                file.name,
-                "--kube-version",
-                OLDEST,
-            ],
-            capture_output=True,
-            text=True,
-        )
+        done = run_helm([], "-f", file.name)
     return (done.stdout, "") if done.returncode == 0 else ("", done.stderr)
 
 
@@ -210,12 +134,11 @@ def unrefused_rows(rows):
 
 
 def table():
-    """Rows (leaf or folder, value) that must render, and those that must be refused."""
-    defaults = yaml.safe_load((CHART / "values.yaml").read_text())
-    renders, refused = [], []
-    for path in branches(defaults):
-        renders.append((path, {}))
-    for path, default in leaves(defaults):
+    """Rows (leaf or folder, value) that must render, and those that must be refused; the folders."""
+    defaults = list(settings(yaml.safe_load((CHART / "values.yaml").read_text())))
+    folders = [path for path, _, is_folder in defaults if is_folder]
+    renders, refused = [(path, {}) for path in folders], []
+    for path, default in ((path, default) for path, default, is_folder in defaults if not is_folder):
         kind = type(default)
         (refused if kind in (bool, int) or path in NEVER_NULL else renders).append((path, None))
         if kind is str:
@@ -223,7 +146,7 @@ def table():
         elif kind in (list, dict) and path not in NEVER_NULL:
             renders.append((path, kind()))
         refused += [(path, value) for value in [*OTHERS[kind], *NONSENSE.get(path, [])]]
-    return renders, refused
+    return renders, refused, folders
 
 
 def rounds(rows):
@@ -266,72 +189,37 @@ def parents(lines, number):
 
 
 def old_cluster():
-    done = subprocess.run(
-        [helm(), "template", "eidolon", str(CHART), "--kube-version", "1.29.9"], capture_output=True, text=True
-    )
+    done = run_helm([], version="1.29.9")
     if done.returncode == 0 or "1.30" not in done.stderr:
         yield f"Kubernetes 1.29 is not refused: {done.stderr}"
 
 
 def contents():
-    """Values that say something, and what must be there then."""
-    for values, wanted, unwanted in [
-        ({"image.registry": ""}, ['image: services:', "--injection-image=injection:"], ["/services"]),
-        ({"image.servicesDigest": DIGEST, "image.injectionDigest": DIGEST},
-         [f"services@{DIGEST}", f"injection@{DIGEST}"], ["services:0"]),
-        ({"timing.resources": None, "controller.resources": None}, ["resources:\n            {}"], []),
-        ({"controller.serviceAccount": {"create": False, "name": "given"}},
-         ["serviceAccountName: given", "name: given, namespace"], ["serviceAccountName: eidolon-controller"]),
-        ({"controller.memoryLimitPerRank": "", "controller.cpuLimitMillisPerRank": 4000000},
-         ["--memory-limit-per-rank=0\n", "--cpu-limit-millis-per-rank=4000000\n"], []),
-        ({"network.nodeSelector": {"pool": "a"}, "network.priorityClassName": "high", "network.resources": None,
-          "injection.resources": {"limits": {"cpu": 2}}},
-         [r'\"nodeSelector\":{\"pool\":\"a\"}', r'\"priorityClassName\":\"high\"',
-          r'--injection-resources={\"limits\":{\"cpu\":2,'], [r'\"resources\":{']),
-        ({"controller.namespaces": ["team-a", "team-b"]}, ["namespace: team-a", "namespace: team-b"], []),
-        ({"controller.impersonate": {"namespaces": ["ci"], "users": ["ann@team"], "groups": ["dev"]}},
-         ["namespace: ci", 'resourceNames: ["ann@team"]', 'resourceNames: ["dev"]'], ["system:masters"]),
-        ({"controller.impersonate": {"mode": "constrained", "users": ["ann@team"]}},
-         ['verbs: ["impersonate:serviceaccount"]', '"impersonate-on:serviceaccount:create"', '"impersonate:user-info"'],
-         ["[impersonate]"]),
-        ({"controller.namespaceSelector": {"team": "a"}},
-         ["namespaceObject.metadata.labels['team'] == 'a'", "system:serviceaccount:eidolon-system:eidolon-controller"],
-         []),
-        ({"admission.moreGpuModels": ["Own-GPU"]}, ["'Own-GPU'", "'H100-SXM5-80GB'"], []),
-        ({"admission": {"gpuModels": False, "podFields": False, "operator": False, "systemNamespaces": []}},
-         [], ["ValidatingAdmissionPolicy"]),
-        ({"admission.gpuModels": False}, ["authorizer.group('').resource('pods')", "'kube-system'"], ["H100-SXM5-80GB"]),
-        ({"uninstall.cleanUp": False}, [], ["pre-delete", "name: eidolon-uninstall"]),
-        ({"admission.systemNamespaces": ["own"]}, ["in ['own']"], ["kube-system"]),
-    ]:  # fmt: skip
+    """Values that say something, and what must be there then; others that are refused together."""
+    for row in TABLES["contents"]:
         chosen = EVERYTHING
-        for path, value in values.items():
+        for path, value in row["values"].items():
             chosen = merged(chosen, path, value)
         text, refusal = render(chosen)
         problems = [refusal] if refusal else list(unsound(text))
-        problems += [f"{word!r} is missing" for word in wanted if word not in text]
-        problems += [f"{word!r} is there" for word in unwanted if word in text]
-        yield from (f"{values}: {problem}" for problem in problems)
-    for values, words in [
-        ({"controller.serviceAccount": {"create": False}}, "serviceAccount"),
-        ({"controller": {"watchNamespace": "a", "namespaces": ["b"]}}, "controller.namespaces"),
-        ({"unknown": 1}, "unknown"),
-    ]:
-        text, refusal = render(values)
-        if text or words not in refusal:
-            yield f"{values}: {refusal or 'renders'}"
+        problems += [f"{word!r} is missing" for word in row.get("there", []) if word not in text]
+        problems += [f"{word!r} is there" for word in row.get("absent", []) if word in text]
+        yield from (f"{row['values']}: {problem}" for problem in problems)
+    for row in TABLES["refused"]:
+        text, refusal = render(row["values"])
+        if text or row["word"] not in refusal:
+            yield f"{row['values']}: {refusal or 'renders'}"
 
 
 def main():
-    defaults = yaml.safe_load((CHART / "values.yaml").read_text())
-    renders, refused = table()
-    folders = [(path, value) for path in branches(defaults) for value in (None, "text")]
+    renders, refused, folders = table()
+    others = [(path, value) for path in folders for value in (None, "text")]
     with ThreadPoolExecutor(2) as pool:
         problems = [problem for problem in pool.map(unsound_row, renders) if problem]
-        for found in pool.map(unrefused_rows, rounds(refused) + [[row] for row in folders]):
+        for found in pool.map(unrefused_rows, rounds(refused) + [[row] for row in others]):
             problems += found
     problems += [*contents(), *undocumented(), *old_cluster()]
-    count = len(renders) + len(refused) + len(folders)
+    count = len(renders) + len(refused) + len(others)
     print("\n".join(problems) or f"{count} values of {len({row[0] for row in renders})} leaves and folders are sound")
     return 1 if problems else 0
 
