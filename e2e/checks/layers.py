@@ -14,6 +14,7 @@ import graphlib
 import pathlib
 import re
 import sys
+import tomllib
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 VENDOR = re.compile(
@@ -23,36 +24,7 @@ VENDOR = re.compile(
 GENERATED = re.compile(r"^eidolon/\w+/v\d+/")
 FREE = ("_test.cc", "_fuzz.cc", "_bench.cc", "_test.h", "main.cc")
 COLUMNS = 110
-# What headers use most, by the header of the standard library that declares it.
-STANDARD = {
-    "algorithm": "sort max min clamp find_if any_of all_of copy fill",
-    "array": "array",
-    "atomic": "atomic",
-    "chrono": "chrono",
-    "cstdint": "int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t uintptr_t",
-    "cstring": "memcpy memset memcmp",
-    "deque": "deque",
-    "expected": "expected unexpected",
-    "filesystem": "filesystem",
-    "functional": "function hash less greater",
-    "limits": "numeric_limits",
-    "map": "map multimap",
-    "memory": "unique_ptr shared_ptr weak_ptr make_unique make_shared",
-    "mutex": "mutex lock_guard unique_lock scoped_lock",
-    "optional": "optional nullopt",
-    "set": "set multiset",
-    "span": "span",
-    "sstream": "istringstream ostringstream stringstream",
-    "string": "string to_string",
-    "string_view": "string_view",
-    "system_error": "error_code",
-    "thread": "thread jthread",
-    "tuple": "tuple tie",
-    "unordered_map": "unordered_map",
-    "unordered_set": "unordered_set",
-    "variant": "variant visit monostate",
-    "vector": "vector",
-}
+STANDARD = tomllib.loads(pathlib.Path(__file__).with_name("standard_headers.toml").read_text())
 DECLARED_IN = {name: header for header, names in STANDARD.items() for name in names.split()}
 
 

@@ -5,7 +5,7 @@
 
 Limits: file 500 lines, header 200, function 70, line 100 columns; a class in at most two source files. Every
 top folder has a README.md of at most a page. Every source is named in its folder's CMakeLists.txt. Banned words
-and calls are listed below with what to use instead. Generated rows (*.inc) and data are exempt from lengths.
+and calls are listed in tidy.toml with what to use instead. Generated rows (*.inc) and data are exempt from lengths.
 """
 
 import collections
@@ -13,32 +13,13 @@ import pathlib
 import re
 import subprocess
 import sys
+import tomllib
 
 FILE_LINES, HEADER_LINES, FUNCTION_LINES, COLUMNS, README_LINES = 500, 200, 70, 100, 80
 SOURCES = (".h", ".cc", ".c")
+TOP_FOLDERS = {"proto", "services", "shim", "operator-manifests", "helm", "dashboards", "e2e"}
 
-# pattern, what to do instead, paths where it is allowed
-BANNED = [
-    (
-        re.compile(r"\bstd::(mt19937|uniform_\w+_distribution|normal_distribution|random_device)\b|\brand\(\)"),
-        "draw from base::Random",
-        ("services/base/random",),
-    ),
-    (
-        re.compile(r"\b(system_clock|steady_clock|high_resolution_clock)::now\b|\bgettimeofday\("),
-        "take a base::RealClock",
-        ("services/base/clock", "shim/time/"),
-    ),
-    (
-        re.compile(r"(?<![\w:.])(clock_gettime|clock_nanosleep|nanosleep|usleep)\("),
-        "take a base::RealClock",
-        ("services/base/clock", "shim/glibc/", "shim/time/", "shim/core/", "shim/probe/", "e2e/measured/programs/"),
-    ),
-    (re.compile(r"\bTODO\b(?!\(#\d+\))"), "name an issue: TODO(#12)", ()),
-    (re.compile(r"\b(using namespace std)\b"), "write std::", ()),
-    (re.compile(r"\b(strcpy|strcat|sprintf|gets|strtok)\("), "use the sized or std::string forms", ()),
-    (re.compile(r"\bvolatile\b(?!\s*\()"), "use std::atomic", ("shim/time/real.cc", "shim/core/")),
-]
+BANNED = tomllib.loads(pathlib.Path(__file__).with_suffix(".toml").read_text())["banned"]
 WRITTEN = re.compile(r"<!-- written by .*?<!-- end -->", re.S)  # Tables of a README that a command renews.
 SUFFIX = re.compile(r"_(tests|unittest|fuzzer|benchmark)\.(cc|h)$")  # Say _test, _fuzz, _bench.
 GOOGLE_BENCHMARK = "services/cli/bench/google_benchmark"  # Reads what the library of that name prints.
@@ -105,13 +86,13 @@ def check_source(root, path):
     code = strip_comments(text)
     for start, length in long_functions(code):
         yield f"{path}:{start}: a function of {length} lines, allowed are {FUNCTION_LINES}"
-    for pattern, instead, allowed in BANNED:
-        if any(str(path).startswith(prefix) for prefix in allowed):
+    for row in BANNED:
+        if str(path).startswith(tuple(row.get("but_in", ()))):
             continue
-        haystack = text if "TODO" in pattern.pattern else code
-        for found in pattern.finditer(haystack):
+        haystack = text if row.get("anywhere") else code
+        for found in re.finditer(row["find"], haystack):
             number = haystack.count("\n", 0, found.start()) + 1
-            yield f"{path}:{number}: '{found.group(0)}' is banned: {instead}"
+            yield f"{path}:{number}: '{found.group(0)}' is banned: {row['write']}"
     if path.suffix == ".h" and "#pragma once" not in text:
         yield f"{path}: header without #pragma once"
     if path.suffix == ".h" and not text.startswith("//"):
@@ -138,43 +119,42 @@ def spread_classes(root, files):
 
 
 def check_listed(root, path):
-    for folder in [path.parent, *path.parent.parents]:
+    for folder in path.parents:
         lists = root / folder / "CMakeLists.txt"
-        if lists.exists():
-            content = lists.read_text()
-            if path.name in content or str(path.relative_to(folder)) in content:
-                return
+        content = lists.read_text() if lists.exists() else ""
+        if path.name in content or str(path.relative_to(folder)) in content:
+            return
     yield f"{path}: no CMakeLists.txt names it"
+
+
+def check_name(path):
+    if path.parts[0] != "proto" and any(map(BANNED_NAMES.search, [path.stem, *path.parts[:-1]])):
+        yield f"{path}: name the concept instead of util, helper, misc, common, manager"
+    if SUFFIX.search(path.name) and not str(path).startswith(GOOGLE_BENCHMARK):
+        yield f"{path}: tests end in _test, fuzzers in _fuzz, benchmarks in _bench"
+
+
+def check_readme(root, top):
+    readme = root / top / "README.md"
+    if not readme.exists():
+        yield f"{top}: a top folder has a README.md"
+    elif top != "shim" and len(WRITTEN.sub("", readme.read_text()).splitlines()) > README_LINES:
+        yield f"{top}/README.md: more than a page ({README_LINES} lines)"
 
 
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
-    problems, count = [], 0
     files = tracked(root)
-    for path in files:
-        if BANNED_NAMES.search(path.stem) or any(
-            BANNED_NAMES.search(part) for part in path.parts[:-1] if part != "common" or path.parts[0] != "proto"
-        ):
-            if not str(path).startswith("proto/"):
-                problems.append(f"{path}: name the concept instead of util, helper, misc, common, manager")
-        if SUFFIX.search(path.name) and not str(path).startswith(GOOGLE_BENCHMARK):
-            problems.append(f"{path}: tests end in _test, fuzzers in _fuzz, benchmarks in _bench")
-        if path.suffix in SOURCES and path.parts[0] in ("services", "shim", "e2e"):
-            count += 1
-            problems += check_source(root, path)
-            problems += check_listed(root, path)
+    sources = [path for path in files if path.suffix in SOURCES and path.parts[0] in ("services", "shim", "e2e")]
+    problems = [problem for path in files for problem in check_name(path)]
+    for path in sources:
+        problems += [*check_source(root, path), *check_listed(root, path)]
     problems += spread_classes(root, files)
-    for top in ("proto", "services", "shim", "operator-manifests", "helm", "dashboards", "e2e"):
-        if not any(path.parts[0] == top for path in files):
-            continue
-        readme = root / top / "README.md"
-        if not readme.exists():
-            problems.append(f"{top}: a top folder has a README.md")
-        elif top != "shim" and len(WRITTEN.sub("", readme.read_text()).splitlines()) > README_LINES:
-            problems.append(f"{top}/README.md: more than a page ({README_LINES} lines)")
+    for top in sorted({path.parts[0] for path in files} & TOP_FOLDERS):
+        problems += check_readme(root, top)
     for problem in problems:
         print(problem)
-    print(f"tidy: {count} sources, {len(problems)} problems")
+    print(f"tidy: {len(sources)} sources, {len(problems)} problems")
     return 1 if problems else 0
 
 
