@@ -3,6 +3,7 @@
 Only what 64-bit little-endian libraries need; a file of another shape is an error that names it.
 """
 
+import mmap
 import struct
 from pathlib import Path
 
@@ -28,7 +29,8 @@ class SharedLibrary:
 
     def __init__(self, path):
         self.path = Path(path)
-        data = self.path.read_bytes()
+        with open(path, "rb") as file:  # Of gigabytes only what is looked at is read.
+            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         if data[:6] != b"\x7fELF\x02\x01":
             raise ElfError(f"{path}: not a 64-bit little-endian ELF file")
         self._data = data
@@ -50,7 +52,7 @@ class SharedLibrary:
 
     def _string(self, table, offset):
         start = table[4] + offset
-        return self._data[start : self._data.index(b"\0", start)].decode()
+        return self._data[start : self._data.find(b"\0", start)].decode()
 
     def _version_names(self):
         """Index to name; the library's own name, which is not a version, is left out."""
