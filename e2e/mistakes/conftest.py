@@ -7,6 +7,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import mistakes
+from jobs import light_script
 from message_table import TABLE, Table
 
 
@@ -16,6 +17,8 @@ def place(folder):
     made.mkdir()
     for file, text in mistakes.FILES.items():
         (made / file).write_text(text)
+    for file, steps in mistakes.STEPS.items():
+        (made / file).write_text(light_script(made, f"for _ in range({steps}):\n    rank.step(0)\n"))
     return made
 
 
