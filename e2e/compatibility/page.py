@@ -11,52 +11,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 RESULTS = HERE / "results.json"
 PAGE = ROOT / "docs/compatibility.md"
 
-HEAD = """# What runs
-
-Written by `e2e/compat` from runs of stock programs under `eidolon run`: emulated H100s, small sizes, the default host
-model. Each row says when it was run last. Libraries of CUDA come from the wheel of torch {torch}. *Measured, modelled,
-assumed* are the shares of GPU-busy time by the source of the estimate (interpolated counts as measured). *Unknown reads*
-are values that the program read and that nobody had computed. A *last loss* beside them is not computed either: of what
-losses over classes, means and norms would be, a plausible number stands there (0.5, 1, the logarithm of the number of
-classes); 0 is what such memory reads as where no kernel says which number it gives, as in the sum of losses over boxes of
-Faster R-CNN. A program that branches on such a number can be told one (`values: {{declared: ...}}` of a job). What has no
-row is named [below](#without-a-row).
-"""
-
-WITHOUT_A_ROW = """## Without a row
-
-- The operator database of PyTorch (OpInfo) is compared by value in [values_conformance.md](values_conformance.md).
-- TorchTitan (Llama 3; FSDP, tensor parallel), Megatron-core (tensor parallel), DeepSpeed ZeRO 3, CUDA graphs, FSDP2 and
-  torch.compile are scenarios that the test command runs (`e2e/scenarios`). Programs whose packages beside PyTorch hold
-  code compiled for one version of it have no row under [PyTorch for CUDA 12](#pytorch-for-cuda-12), nor have those whose
-  frameworks are newer than that wheel.
-- nccl-tests: no package has the sources, and what is not pinned in a package is not run here.
-- flash-attn: its package holds sources only, and no wheel of it is for torch {torch}. FlashAttention 4 and
-  xformers have rows.
-- Triton's and CuPy's own tests are not in their wheels. Of torchao's, the wheel has some that compare formats of numbers;
-  they are not run.
-- TorchTitan's mixture of experts (Qwen 3) with expert parallelism needs its router's choice declared, as its row does
-  (`eidolon run --expert-routing`, `values.expertRouting` of a job): the sizes of its all-to-all follow from a router
-  that is not computed, and are read as 0 without. With torchao 0.18 beside it it stops inside torchao, whose kernels
-  this version of Triton refuses; the row hides it.
-- Programs that were run once, as their users start them: OpenCLIP (`open_clip_train.main`, ViT-B-32 on two ranks, local
-  loss with gathered features: 63 ms a step on H100s, the loss a plausible ln 128, its logit scale read as 0) and e3nn
-  (equivariant layers on a graph: 5.5 ms), both on 2026-11-29.
-- torch.compile with `max-autotune` was still tuning when its job was ended after 280 s on two cores: it was not seen to run.
-"""
-
-COLUMNS = (
-    "program",
-    "version",
-    "date",
-    "outcome",
-    "predicted",
-    "measured, modelled, assumed",
-    "last loss",
-    "unknown reads",
-    "refused calls",
-)
-HEADING = [f"| {' | '.join(COLUMNS)} |", "| --- | --- | --- | --- | ---: | --- | ---: | ---: | --- |"]
+HEADING = """\
+| program | version | date | outcome | predicted | measured, modelled, assumed | last loss | unknown reads | refused calls |
+| --- | --- | --- | --- | ---: | --- | ---: | ---: | --- |"""
 
 
 def reasons():
@@ -138,10 +95,13 @@ def failures_of(rows, results):
 
 def page(rows, results, root):
     torch = re.search(r"^torch==(\S+)", (root / "e2e/requirements.txt").read_text(), re.M).group(1)
-    lines = [HEAD.format(torch=torch)]
+    introduction, without = (
+        (HERE / f"{name}.md").read_text().replace("TORCH_VERSION", torch) for name in ("introduction", "without_a_row")
+    )
+    lines = [introduction]
     for group in dict.fromkeys(row.group for row in rows):
-        lines += [f"## {group}\n", *HEADING, *rows_of([r for r in rows if r.group == group], results), ""]
-    lines += [WITHOUT_A_ROW.format(torch=torch)]
+        lines += [f"## {group}\n", HEADING, *rows_of([r for r in rows if r.group == group], results), ""]
+    lines += [without]
     failures = list(failures_of(rows, results))
     if failures:
         lines += [
