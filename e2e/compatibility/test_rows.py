@@ -9,6 +9,7 @@ import re
 import tempfile
 
 import pytest
+from jobs import World, starts_of_torch
 from kept import Jobs, file_for
 from packages import built_by_nvcc, environments, older_environments, versions_of
 from page import RESULTS, ROOT, kept_results, write_page
@@ -26,12 +27,19 @@ def environments_for(older):
     return main, packages, versions_of(main, packages)
 
 
+def without_numbers(result):
+    """Why it stopped, whichever rank and process did."""
+    return re.sub(r"\d+", "N", result["message"])
+
+
 def fell_behind(row, result, before):
     """Why the row does worse than the last result that was kept; None: it does not."""
     if before is None:
         return None
     if before["outcome"] == "runs" and result["outcome"] != "runs":
         return f"it ran on {before['date']}"
+    if before["outcome"] == result["outcome"] == "stops" and without_numbers(before) != without_numbers(result):
+        return f"it stopped otherwise on {before['date']}: {before['message']}"
     if not result.get("left") and result.get("passed", 0) < before.get("passed", 0):
         return f"{before['passed']} tests passed on {before['date']}"
     return None
@@ -78,6 +86,12 @@ def pytest_generate_tests(metafunc):
     metafunc.parametrize("row", [pytest.param(row, id=row.key, marks=[pytest.mark.short] * row.short) for row in rows])
 
 
+def count_starts(row):
+    """Of PyTorch, as the job's program has it."""
+    text = "".join(pathlib.Path(word).read_text() for word in row.command if word.endswith(".py"))
+    World.starts += starts_of_torch(text, row.command, row.gpus, 1, "RANKS_GO_ON" in os.environ)
+
+
 def expect_some_tests(world, options):
     """Of a suite: those of the option --tests."""
     names = options.tests.split(",")
@@ -96,6 +110,7 @@ def test_a_program_does_as_well_as_before(row, world, build, options, keep):
         jobs = Jobs(file_for(row, build, *world[1:3]), anew=not options.go_on)
         ended = run_suite(*world, jobs, print, 60 * options.minutes)
     else:
+        count_starts(row)
         ended = run(*world)
     print("\n".join(ended.words.splitlines()[0 if options.said else -LAST_LINES :]))
     versions = environments_for(row.older)[2]
