@@ -42,6 +42,11 @@ def fill_in(tab, **fields):
         tab.fill(f"#field-{name}", value)
 
 
+def submit(tab, shows):
+    tab.click("button[type=submit]")
+    tab.wait_for_selector(shows)
+
+
 @functools.cache
 def axe():
     import axe_playwright_python
@@ -79,16 +84,21 @@ class Browser:
         tab.on("dialog", self.note_dialog)
         return tab
 
-    def tab(self, route="/", theme="light", width=1280, token=True):
-        """The page, opened with a link that `eidolon link` would print."""
+    def tab(self, route="/", shows=None, theme="light", width=1280, token=True):
+        """The page, opened with a link that `eidolon link` would print, once it shows what that selector names."""
         tab = self.new_tab(theme, width)
         tab.on("console", self.note_console)
         tab.on("request", self.note_request)
         if token:
             tab.goto(self.link())
             tab.wait_for_selector("h1")
-        tab.goto(f"{self.address}/#{route}")
+        self.go(tab, route, shows)
         return tab
+
+    def go(self, tab, route, shows=None):
+        tab.goto(f"{self.address}/#{route}")
+        if shows:
+            tab.wait_for_selector(shows)
 
     def tab_of_file(self, file, theme="light", width=1280):
         """A file without any network, and the addresses that it asks for."""
@@ -115,11 +125,11 @@ class Browser:
             self.problems.append(f"dialog: {dialog.message}")
         dialog.accept()
 
-    @contextlib.contextmanager
-    def dialog(self):
-        """A dialog is expected in here, and accepted."""
+    def confirm(self, tab, button, answer):
+        """Presses a button, accepts its dialog, and waits for the page's answer."""
         self.expects_dialog = True
-        yield
+        tab.click(f"button:text-is('{button}')")
+        tab.wait_for_selector(f"text={answer}", timeout=60000)
         self.expects_dialog = False
 
     def note_request(self, request):
@@ -142,6 +152,27 @@ class Browser:
         except Exception as error:
             raise AssertionError(f"{condition}: {error}") from error
 
+    def search(self, tab, words, table=".jobs"):
+        """Searches a list, which has one row then."""
+        tab.fill("input[type=search]", words)
+        self.until(tab, f"document.querySelectorAll('{table} tbody tr').length === 1")
+
+    def correct_name(self, tab, name):
+        """Submits the form with a name that is refused, and with this one, with which the field is not wrong any more."""
+        tab.fill("#field-name", "Wrong Name")
+        submit(tab, ".field.wrong #field-name[aria-invalid=true]")
+        assert "lower-case" in tab.inner_text("#field-name-note")
+        tab.fill("#field-name", name)
+        tab.click("button[type=submit]")
+        self.until(tab, "document.querySelector('#field-name').getAttribute('aria-invalid') !== 'true'")
+
+    @staticmethod
+    def expect_text(tab, foreign, what):
+        """No control characters, and none of the elements that markup in `what` would make."""
+        whole = tab.evaluate("document.documentElement.textContent")
+        assert not [code for code in ("\x1b", "\x07", "\x9b", "\u202e") if code in whole], what
+        assert tab.locator(foreign).count() == 0, f"markup of {what} has become elements"
+
     def expect_usable(self, tab, name):
         """Accessible, and not wider than the screen."""
         found = self.violations(tab)
@@ -155,9 +186,11 @@ class Browser:
             tab.screenshot(path=self.pictures / f"{name}.png", full_page=True)
 
     def violations(self, tab):
-        """What axe-core finds. It is brought in past the policy, which would refuse it."""
-        session = tab.context.new_cdp_session(tab)
-        session.send("Runtime.evaluate", {"expression": axe()})
+        """What axe-core finds. It is brought in past the policy, which would refuse it, and stays until a tab loads anew."""
+        if not tab.evaluate("'axe' in window"):
+            session = tab.context.new_cdp_session(tab)
+            session.send("Runtime.evaluate", {"expression": axe()})
+            session.detach()
         return tab.evaluate(FIND_VIOLATIONS)
 
     def heap_bytes(self, tab):

@@ -12,10 +12,11 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(pathlib.Path(__file__).parent), str(ROOT / "dashboards")]
 
-from browser import Browser, fill_in, launched
-from page_jobs import GPUS, LOOP, STEPS, completed, document, job_spec, loop_spec
+from browser import Browser, fill_in, launched, submit
+from page_jobs import GPUS, LOOP, STEPS, completed, create, job_spec, loop_spec
 
 COPIES = 1000
+FOLLOWED_MS = 300_000  # At most, beside other work on the machine.
 
 
 def pytest_addoption(parser):
@@ -60,9 +61,8 @@ def by_form(chromium, page_server, pictures, folder):
         tabs.followed = tab = tabs.tab("/submit")
         fill_in(tab, name="by-form", preset="", gpu=GPUS[0], gpus="2", directory=spec["code"]["directory"])
         fill_in(tab, tokens="8192", command="torchrun script.py")
-        tab.click("button[type=submit]")
-        tab.wait_for_selector("h1:text-is('by-form')")
-        tab.wait_for_selector(".job .tag.phase-complete", timeout=60000)
+        submit(tab, "h1:text-is('by-form')")
+        tab.wait_for_selector(".job .tag.phase-complete", timeout=FOLLOWED_MS)
         tabs.expect_no_trouble()
         yield tabs
 
@@ -92,8 +92,7 @@ def by_form_sweep(chromium, page_server, pictures, folder):
     """The browser with the tab that submitted the sweep "swept" and followed it to its end."""
     spec = job_spec(folder, STEPS)
     with Browser(chromium, page_server, pictures) as tabs:
-        tabs.followed = tab = tabs.tab("/submit?kind=sweep")
-        tab.wait_for_selector("#field-kind")
+        tabs.followed = tab = tabs.tab("/submit?kind=sweep", "#field-kind")
         fill_in(tab, name="swept", preset="", gpu=GPUS[0], gpus="1", directory=spec["code"]["directory"])
         fill_in(tab, command="python script.py", tokens="4096", warmup="2", measure="3")
         matrix = f"cluster.server.gpu: [{GPUS[0]}, {GPUS[1]}]"
@@ -101,9 +100,8 @@ def by_form_sweep(chromium, page_server, pictures, folder):
         assert matrix in written and "kind: SimulationSweep" in written, written
         price = f"  price: {{{GPUS[0]}: 2.5, {GPUS[1]}: 6}}\n"
         tab.fill("#document", written.replace(matrix, f"{matrix}\n    replay.hostFactor: [1, 0.5]") + price)
-        tab.click("button[type=submit]")
-        tab.wait_for_selector("h1:text-is('swept')")
-        tab.wait_for_selector(".job-head .tag.phase-complete", timeout=90000)
+        submit(tab, "h1:text-is('swept')")
+        tab.wait_for_selector(".job-head .tag.phase-complete", timeout=FOLLOWED_MS)
         tabs.expect_no_trouble()
         yield tabs
 
@@ -111,18 +109,15 @@ def by_form_sweep(chromium, page_server, pictures, folder):
 @pytest.fixture(scope="session")
 def points(by_form_sweep):
     """Of the sweep that the form submitted."""
-    return by_form_sweep.server.request("GET", "/api/v1/namespaces/default/simulationsweeps/swept")[1]["status"][
-        "points"
-    ]
+    path = "/api/v1/namespaces/default/simulationsweeps/swept"
+    return by_form_sweep.server.request("GET", path)[1]["status"]["points"]
 
 
 @pytest.fixture(scope="session")
 def cluster(page_server):
     """A cluster that is kept by name."""
     spec = {"servers": 16, "server": {"preset": "dgx-h100"}}
-    path = "/api/v1/namespaces/default/simulatedclusters"
-    status, answer = page_server.request("POST", path, document("pod", spec, kind="SimulatedCluster"))
-    assert status == 201, answer
+    create(page_server, "/api/v1/namespaces/default/simulatedclusters", "pod", spec, None, "SimulatedCluster")
 
 
 @pytest.fixture(scope="session")

@@ -2,9 +2,10 @@
 
 import itertools
 import json
+import pathlib
 import textwrap
 
-from jobs import World, expect_complete
+from jobs import World, expect_complete, light_script
 
 GPUS = ["H100-SXM5-80GB", "B200-SXM-180GB"]
 LOOP = """
@@ -66,9 +67,22 @@ def loop_spec(folder, script=LOOP, file="script.py", measure=8, **more):
     )
 
 
+def light_spec(folder):
+    """Of a job of one rank without torch."""
+    spec = job_spec(folder, "", iterations={"warmup": 1, "measure": 2})
+    place = pathlib.Path(spec["code"]["directory"])
+    (place / "script.py").write_text(light_script(place, "for _ in range(8):\n    rank.step(0)\n"))
+    return spec
+
+
 def document(name, spec, labels=None, kind="SimulationJob"):
     metadata = {"name": name, "labels": labels or {}}
     return json.dumps({"apiVersion": "eidolon.dev/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec})
+
+
+def create(server, path, *of_document):
+    status, answer = server.request("POST", path, document(*of_document), "application/json")
+    assert status == 201, answer
 
 
 def completed(server, name, spec):

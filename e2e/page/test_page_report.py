@@ -51,8 +51,7 @@ def test_what_programs_and_users_write_is_text_in_a_report(browser, build, folde
     tab, asked = browser.tab_of_file(write_report(build, folder, "hostile", spoiled(job)))
     text = tab.evaluate("document.documentElement.textContent")
     assert "<img src=x onerror=alert(1)>" in text, "hostile text is not shown as it is"
-    assert not [code for code in ("\x1b", "\u202e") if code in text]
     foreign = ":is(script, iframe, object, embed, img, [onclick], [onerror], [onload])"
-    assert tab.locator(foreign).count() == 0, "markup of a document has become elements"
+    browser.expect_text(tab, foreign, "a document")
     assert len(asked) == 1
     assert not browser.violations(tab)

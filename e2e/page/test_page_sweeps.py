@@ -3,11 +3,11 @@
 import csv
 import json
 import pathlib
-import time
 
 import metrics
-from browser import fill_in
-from page_jobs import GPUS, STEPS, document, job_spec
+from browser import fill_in, submit
+from jobs import await_that
+from page_jobs import GPUS, create, job_spec, light_spec
 
 SWEEPS = "/api/v1/namespaces/default/simulationsweeps"
 ROWS = "document.querySelectorAll('.points tbody tr').length"
@@ -18,16 +18,11 @@ ESCAPES = "\x1b[2J\x1b]0;title\x07\u202eback"
 
 def create_sweep(server, name, spec, matrix, labels=None, **more):
     """`more`: of its spec."""
-    text = document(name, {"job": spec, "matrix": matrix, **more}, labels, "SimulationSweep")
-    status, answer = server.request("POST", SWEEPS, text, kind="application/json")
-    assert status == 201, answer
+    create(server, SWEEPS, name, {"job": spec, "matrix": matrix, **more}, labels, "SimulationSweep")
 
 
 def await_gone(server, name):
-    deadline = time.monotonic() + 60
-    while server.request("GET", f"{SWEEPS}/{name}")[0] != 404:
-        assert time.monotonic() < deadline, f"the sweep {name} is still there"
-        time.sleep(0.1)
+    await_that(f"the sweep {name} is gone", lambda: server.request("GET", f"{SWEEPS}/{name}")[0] == 404)
 
 
 def delete_sweep(server, name):
@@ -58,8 +53,7 @@ def saved_file(tab, button):
 
 
 def test_without_sweeps_the_list_leads_to_the_form_of_one(crowded):
-    tab = crowded.tab("/sweeps")
-    tab.wait_for_selector("text=No sweeps yet")
+    tab = crowded.tab("/sweeps", "text=No sweeps yet")
     crowded.expect_usable(tab, "sweeps-none")
     tab.click(".empty a:text-is('New sweep')")
     tab.wait_for_selector("#field-kind")
@@ -69,24 +63,17 @@ def test_without_sweeps_the_list_leads_to_the_form_of_one(crowded):
 def test_the_form_says_what_is_wrong_with_a_sweep_until_nothing_is(browser, folder):
     tab = browser.tab("/submit?kind=sweep")
     directory = job_spec(folder, "")["code"]["directory"]
-    fill_in(tab, name="Wrong Name", preset="", gpu=GPUS[0], gpus="1", directory=directory, warmup="-1")
+    fill_in(tab, preset="", gpu=GPUS[0], gpus="1", directory=directory, warmup="-1")
     fill_in(tab, command="python script.py", tokens="4096")
-    tab.click("button[type=submit]")
-    tab.wait_for_selector(".field.wrong #field-name[aria-invalid=true]")
-    assert "lower-case" in tab.inner_text("#field-name-note")
-    tab.fill("#field-name", "corrected-sweep")
-    tab.click("button[type=submit]")
-    browser.until(tab, "document.querySelector('#field-name').getAttribute('aria-invalid') !== 'true'")
+    browser.correct_name(tab, "corrected-sweep")
     tab.wait_for_selector(".field.wrong #field-warmup")
     tab.fill("#field-warmup", "2")
     written = tab.input_value("#document")
     matrix = f"cluster.server.gpu: [{GPUS[0]}, {GPUS[1]}]"
     tab.fill("#document", written.replace(matrix, f"{matrix}\n    replay.hostFactor: [much, more]"))
-    tab.click("button[type=submit]")
-    tab.wait_for_selector("[role=alert] code:text-is('/spec/matrix/replay.hostFactor')")
+    submit(tab, "[role=alert] code:text-is('/spec/matrix/replay.hostFactor')")
     tab.fill("#document", written + "  suspend: true\n")
-    tab.click("button[type=submit]")
-    tab.wait_for_selector("h1:text-is('corrected-sweep')")
+    submit(tab, "h1:text-is('corrected-sweep')")
     delete_sweep(browser.server, "corrected-sweep")
 
 
@@ -165,12 +152,10 @@ def test_what_is_scraped_of_a_sweep_is_as_the_catalogue_says(page_server, points
 def test_a_sweep_is_suspended_resumed_and_deleted_from_the_page(browser, points, folder):
     sleeping = job_spec(folder, "import time; time.sleep(600)")
     create_sweep(browser.server, "held", sleeping, {"env.N": ["1", "2", "3"]}, suspend=True)
-    tab = browser.tab("/sweeps")
-    tab.wait_for_selector(".sweeps tbody tr:has-text('swept')")
+    tab = browser.tab("/sweeps", ".sweeps tbody tr:has-text('swept')")
     tab.wait_for_selector(".sweeps tbody tr:has-text('held') .tag:has-text('Suspended')")
     tab.evaluate("window.here = true")
-    tab.fill("input[type=search]", "held")
-    browser.until(tab, "document.querySelectorAll('.sweeps tbody tr').length === 1")
+    browser.search(tab, "held", ".sweeps")
     tab.click("a:text-is('held')")
     tab.wait_for_selector(".warning:has-text('Suspended')")
     tab.fill("#pace", "2")
@@ -183,9 +168,7 @@ def test_a_sweep_is_suspended_resumed_and_deleted_from_the_page(browser, points,
     assert browser.server.request("GET", f"{SWEEPS}/held")[1]["spec"]["suspend"] is False
     tab.click("button:text-is('Suspend')")
     tab.wait_for_selector(".warning:has-text('jobs that exist go on')")
-    with browser.dialog():
-        tab.click("button:text-is('Delete')")
-        tab.wait_for_selector("text=The sweep was deleted", timeout=60000)
+    browser.confirm(tab, "Delete", "The sweep was deleted")
     tab.click("nav a:text-is('Sweeps')")
     tab.wait_for_selector(".sweeps tbody tr:has-text('swept')")
     browser.until(tab, "!document.querySelector('.sweeps').innerText.includes('held')")
@@ -210,22 +193,17 @@ def test_what_users_write_in_a_sweep_is_text(browser, folder):
         ("/", ".jobs"),
         ("/jobs/default/hostile-p1", ".job-head .label"),
     ):
-        tab.goto(f"{browser.address}/#{route}")
-        tab.wait_for_selector(selector)
-        whole = tab.evaluate("document.documentElement.textContent")
-        assert not [code for code in ("\x1b", "\x07", "\u202e") if code in whole], route
-        assert tab.locator(foreign).count() == 0, f"what was written has become elements of {route}"
+        browser.go(tab, route, selector)
+        browser.expect_text(tab, foreign, route)
     browser.expect_usable(tab, "sweep-hostile-job")
-    tab.goto(f"{browser.address}/#/sweeps/default/hostile")
-    with browser.dialog():
-        tab.click("button:text-is('Delete')")
-        tab.wait_for_selector("text=The sweep was deleted")
+    browser.go(tab, "/sweeps/default/hostile")
+    browser.confirm(tab, "Delete", "The sweep was deleted")
     await_gone(browser.server, "hostile")
 
 
 def test_a_sweep_that_is_deleted_elsewhere_leaves_the_list_with_its_jobs(crowded, folder):
     server = crowded.server
-    create_sweep(server, "brief", job_spec(folder, STEPS), {"replay.hostFactor": [1, 0.5]})
+    create_sweep(server, "brief", light_spec(folder), {"replay.hostFactor": [1, 0.5]})
     tab = crowded.tab("/sweeps")
     tab.wait_for_selector(".sweeps tbody tr:has-text('brief') .phase-complete", timeout=90000)
     assert 'simulation_sweep="brief"' in server.request("GET", "/metrics")[1]
@@ -233,6 +211,5 @@ def test_a_sweep_that_is_deleted_elsewhere_leaves_the_list_with_its_jobs(crowded
     delete_sweep(server, "brief")
     tab.wait_for_selector("text=No sweeps yet")
     assert "brief" not in server.request("GET", "/metrics")[1], "series of a deleted sweep stay"
-    tab.goto(f"{crowded.address}/#/")
-    tab.wait_for_selector("h1:text-is('Jobs')")
+    crowded.go(tab, "/", "h1:text-is('Jobs')")
     crowded.until(tab, "!document.querySelector('main').innerText.includes('brief-p')")

@@ -35,8 +35,7 @@ def test_everybody_can_use_it_in_light_and_dark_and_on_narrow_screens(screen, vi
     route, selector, shown = VIEWS[view]
     for fixture in shown:
         request.getfixturevalue(fixture)
-    tab.goto(f"{browser.address}/#{route}")
-    tab.wait_for_selector(selector)
+    browser.go(tab, route, selector)
     tab.wait_for_timeout(150)
     browser.expect_usable(tab, f"{view}-{name}")
     browser.expect_no_trouble()
