@@ -24,7 +24,7 @@ double RatioAt(const Curve& curve, double octave) {
 
 bool Speaks(const CurveKey& curve, const CurveKey& key) {
   return curve.algorithm == key.algorithm && (curve.nodes == 1) == (key.nodes == 1) &&
-         (key.nodes == 1 || curve.transport == key.transport);
+         curve.transport == key.transport;
 }
 
 // How far a curve's system is from the call's, first things first. Nearest wins.
@@ -44,7 +44,8 @@ Distance DistanceOf(const CurveKey& curve, const CurveKey& key) {
 std::span<const Curve> Curves() { return kCurves; }
 
 CurveKey KeyOf(Kind kind, const Shape& shape, Algorithm algorithm) {
-  return {.transport = shape.nodes > 1 ? shape.transport : Transport::kInfiniband,
+  const Transport inside = shape.nvlink ? Transport::kInfiniband : Transport::kPcie;
+  return {.transport = shape.nodes > 1 ? shape.transport : inside,
           .generation = shape.generation,
           .switched = shape.switched,
           .algorithm = algorithm,

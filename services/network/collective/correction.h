@@ -14,7 +14,7 @@ namespace eidolon::network::collective {
 
 // Which measurements speak for a call.
 struct CurveKey {
-  Transport transport = Transport::kInfiniband;  // Counts only between servers.
+  Transport transport = Transport::kInfiniband;  // Inside a server this, or PCIe without NVLink.
   topology::Generation generation = topology::Generation::kHopper;
   bool switched = true;
   Algorithm algorithm = Algorithm::kRing;

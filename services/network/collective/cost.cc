@@ -113,8 +113,9 @@ Cost CostOf(const Call& call, const Shape& shape) { return CostOf(call, shape, C
 Cost CostOf(const Call& call, const Shape& shape, std::span<const Curve> curves) {
   if (shape.tuning.fixed) return FixedCost(call, shape);
   Cost cost = TabledCostOf(call, shape);
-  // No log is of servers whose GPUs meet over PCIe.
-  const bool measured = shape.nvlink || shape.local_max == 1;
+  // Logs of GPUs that meet over PCIe are of one server, whose bridges are in them.
+  const bool measured =
+      shape.nvlink || shape.local_max == 1 || (shape.nodes == 1 && !shape.bridged);
   if (cost.algorithm == Algorithm::kCopy || !measured) return cost;
   const double ratio = Correction(curves, KeyOf(call.kind, shape, cost.algorithm), call.bytes);
   // What a step takes is not stretched: a late pipeline occupies its links longer.

@@ -14,7 +14,8 @@ float RelativeError(const Call& call, const Shape& shape) {
   const int column = call.bytes <= 64 * 1024 ? 0 : call.bytes <= 16 * 1024 * 1024 ? 1 : 2;
   const bool logged = call.kind == Kind::kAllReduce || call.kind == Kind::kAllGather ||
                       call.kind == Kind::kReduceScatter;
-  const float slots = shape.nvlink ? 1.0f : 2.0f;  // No PCIe server is among the logs.
+  // Over PCIe the logs are of one server alone.
+  const float slots = shape.nvlink ? 1.0f : 2.0f;
   return std::min(1.0f, kErrors[row][column] * (logged ? 1.0f : 1.5f) * slots);
 }
 

@@ -73,6 +73,8 @@ std::string_view Name(Transport transport) {
       return "infiniband";
     case Transport::kSlingshot:
       return "slingshot";
+    case Transport::kPcie:
+      return "pcie";
   }
   return "unknown";
 }
@@ -119,6 +121,7 @@ Shape ShapeOf(const topology::Topology& topology, std::span<const topology::Plac
   shape.gpu_rate = static_cast<double>(wiring.gpu_rate) * 1e-9;
   if (!wiring.nvlink && bridges.size() > 1) {
     // A ring crosses each bridge once.
+    shape.bridged = true;
     shape.gpu_rate = std::min(shape.gpu_rate, static_cast<double>(wiring.bridge_rate) * 1e-9);
   }
   shape.transport = wiring.cluster.slingshot ? Transport::kSlingshot : Transport::kInfiniband;
@@ -161,10 +164,12 @@ Channels NvlsChannels(const Shape& shape) {
     limit = std::min(limit, shape.nic_line_rate * shape.nics / count);
     return {count, Quantise(StepsOf(shape.generation), limit)};
   }
-  // The steps for one server lack 45 on Hopper: 8 GPUs get 40 each.
-  double step = Quantise(kStepsNvls, limit);
-  if (!blackwell) step = step == 45 ? 40 : std::min(step, 60.0);
-  return {count, step};
+  // The steps for one server lack 45 on Hopper: 8 GPUs get 40 each. On Blackwell at most 70: four
+  // B300 still go round rings at 4 MiB, and four B200 do so at 8 MiB with two of four versions of
+  // NCCL (validation/nccl_logs.csv and its source); at 90 NVLS would win from 4 MiB on.
+  const double step = Quantise(kStepsNvls, limit);
+  if (blackwell) return {count, std::min(step, 70.0)};
+  return {count, step == 45 ? 40 : std::min(step, 60.0)};
 }
 
 }  // namespace eidolon::network::collective

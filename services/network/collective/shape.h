@@ -11,9 +11,9 @@
 
 namespace eidolon::network::collective {
 
-// What carries messages between servers. Fabrics with message costs of their own have their own
-// correction curves (correction.h).
-enum class Transport { kInfiniband, kSlingshot };
+// What carries messages: between servers a fabric, inside a server without NVLink PCIe. Those with
+// message costs of their own have their own correction curves (correction.h).
+enum class Transport { kInfiniband, kSlingshot, kPcie };
 
 std::string_view Name(Transport transport);
 
@@ -27,6 +27,7 @@ struct Shape {
   bool nvlink = false;
   bool switched = false;
   double gpu_rate = 0;
+  bool bridged = false;    // A ring crosses host bridges that the cluster names.
   std::uint32_t nics = 0;  // NICs that serve the members of one server.
   double nic_line_rate = 0;
   double hop_extra_us = 0;  // What a network hop takes beyond a usual InfiniBand fabric.

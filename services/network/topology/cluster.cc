@@ -25,18 +25,28 @@ struct Named {
 };
 
 // Parts of GPU names. Longer parts come before the parts they contain.
-constexpr std::array<Named, 21> kNames = {
-    {{"RTX-50", Generation::kBlackwell}, {"RTX-40", Generation::kAmpere},
-     {"RTX-30", Generation::kAmpere},    {"GB300", Generation::kBlackwell},
-     {"GB200", Generation::kBlackwell},  {"B300", Generation::kBlackwell},
-     {"B200", Generation::kBlackwell},   {"B100", Generation::kBlackwell},
-     {"GH200", Generation::kHopper},     {"H200", Generation::kHopper},
-     {"H100", Generation::kHopper},      {"H800", Generation::kHopper},
-     {"H20", Generation::kHopper},       {"A100", Generation::kAmpere},
-     {"A800", Generation::kAmpere},      {"A30", Generation::kAmpere},
-     {"A10", Generation::kAmpere},       {"L40", Generation::kAmpere},
-     {"L4", Generation::kAmpere},        {"V100", Generation::kVolta},
-     {"T4", Generation::kVolta}}};
+constexpr std::array<Named, 22> kNames = {{{"RTX-PRO-6000", Generation::kBlackwell},
+                                           {"RTX-50", Generation::kBlackwell},
+                                           {"RTX-40", Generation::kAmpere},
+                                           {"RTX-30", Generation::kAmpere},
+                                           {"GB300", Generation::kBlackwell},
+                                           {"GB200", Generation::kBlackwell},
+                                           {"B300", Generation::kBlackwell},
+                                           {"B200", Generation::kBlackwell},
+                                           {"B100", Generation::kBlackwell},
+                                           {"GH200", Generation::kHopper},
+                                           {"H200", Generation::kHopper},
+                                           {"H100", Generation::kHopper},
+                                           {"H800", Generation::kHopper},
+                                           {"H20", Generation::kHopper},
+                                           {"A100", Generation::kAmpere},
+                                           {"A800", Generation::kAmpere},
+                                           {"A30", Generation::kAmpere},
+                                           {"A10", Generation::kAmpere},
+                                           {"L40", Generation::kAmpere},
+                                           {"L4", Generation::kAmpere},
+                                           {"V100", Generation::kVolta},
+                                           {"T4", Generation::kVolta}}};
 
 // NVLinks of a GPU and the rate NCCL counts for one of them, GB/s and direction: Volta 6 x 20,
 // Ampere 12 x 20, Hopper 18 x 20.6, Blackwell 18 x 40.1 (NCCL 2.30 src/graph/topo.h, rounded).

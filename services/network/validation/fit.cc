@@ -72,6 +72,18 @@ std::string_view EnumeratorOf(Generation generation) {
   return "kHopper";
 }
 
+std::string_view EnumeratorOf(Transport transport) {
+  switch (transport) {
+    case Transport::kInfiniband:
+      return "kInfiniband";
+    case Transport::kSlingshot:
+      return "kSlingshot";
+    case Transport::kPcie:
+      return "kPcie";
+  }
+  return "kInfiniband";
+}
+
 std::string_view EnumeratorOf(Algorithm algorithm) {
   switch (algorithm) {
     case Algorithm::kRing:
@@ -139,7 +151,7 @@ std::string FormatTable(std::span<const FittedCurve> curves) {
     ratios.back() = '\n';
     const CurveKey& key = curve.key;
     rows += base::StrCat(
-        "    {{Transport::", key.transport == Transport::kSlingshot ? "kSlingshot" : "kInfiniband",
+        "    {{Transport::", EnumeratorOf(key.transport),
         ", topology::Generation::", EnumeratorOf(key.generation), ", ",
         key.switched ? "true" : "false", ", Algorithm::", EnumeratorOf(key.algorithm), ", ",
         key.all_reduce ? "true" : "false", ", ", key.nodes, ", ", key.members, "}, ",

@@ -1,5 +1,6 @@
 #include "services/network/validation/fit.h"
 
+#include <cmath>
 #include <fstream>
 #include <sstream>
 
@@ -51,6 +52,42 @@ TEST(FitTest, ALogTwiceAsSlowAsTheTableGivesRatiosOfTwo) {
   EXPECT_EQ(curves[0].first_octave, 20u);
   ASSERT_EQ(curves[0].ratios.size(), 7u);
   for (float ratio : curves[0].ratios) EXPECT_NEAR(ratio, 2, 0.002);
+}
+
+// The only PCIe server in the logs: curves of every second size foretell the others.
+TEST(FitTest, PcieReductionsFollowFromHalfOfTheirSizes) {
+  auto sets = *ParseLogSets(PublishedLogs());
+  std::vector<LogSet> kept;
+  for (LogSet& set : sets) {
+    if (set.transport != "pcie") continue;
+    LogSet half = set;
+    half.points.clear();
+    for (std::size_t at = 0; at < set.points.size(); at += 2) half.points.push_back(set.points[at]);
+    kept.push_back(half);
+  }
+  const auto fitted = FitCurves(kept);
+  std::vector<collective::Curve> curves;
+  for (const FittedCurve& curve : fitted) {
+    curves.push_back({curve.key, curve.first_octave, curve.ratios});
+  }
+  int reductions = 0;
+  for (const LogSet& set : sets) {
+    if (set.transport != "pcie" || set.kind != collective::Kind::kAllReduce) continue;
+    const collective::Shape shape = ShapeOf(set);
+    EXPECT_FALSE(shape.nvlink);
+    double absolute = 0;
+    std::size_t left_out = 0;
+    for (std::size_t at = 1; at < set.points.size(); at += 2) {
+      const Point& point = set.points[at];
+      const auto cost = collective::CostOf({.kind = set.kind, .bytes = point.bytes}, shape, curves);
+      absolute += std::abs(cost.Total().Seconds() * 1e6 / point.us - 1);
+      ++left_out;
+    }
+    EXPECT_GE(left_out, 10u);
+    EXPECT_LE(absolute / static_cast<double>(left_out), 0.20) << set.name;
+    ++reductions;
+  }
+  EXPECT_EQ(reductions, 3);
 }
 
 TEST(FitTest, HeldOutLogsGiveNoCurve) {

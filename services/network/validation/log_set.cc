@@ -85,7 +85,9 @@ Result<void> ParseLine(std::string_view line, std::vector<LogSet>& sets) {
   return {};
 }
 
-std::uint32_t NvlinkGeneration(std::string_view gpu) {
+std::uint32_t NvlinkGeneration(const LogSet& set) {
+  const std::string& gpu = set.gpu;
+  if (set.transport == "pcie") return 0;
   if (gpu == "A100") return 3;
   return gpu.starts_with("B") || gpu.starts_with("GB") ? 5 : 4;
 }
@@ -111,8 +113,8 @@ Shape ShapeOf(const LogSet& set) {
        .servers = set.nodes,
        .gpus_per_server = set.gpu == "GH200" ? 4 : std::max(8u, set.members),
        .gpu = set.gpu,
-       .nvlink_generation = NvlinkGeneration(set.gpu),
-       .nvlink_switched = set.gpu != "GH200",
+       .nvlink_generation = NvlinkGeneration(set),
+       .nvlink_switched = set.gpu != "GH200" && set.transport != "pcie",
        .nics = set.nics,
        .nic_gigabits_per_second = set.nic_gigabits_per_second,
        .nic_latency_microseconds = 0,
