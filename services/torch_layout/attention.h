@@ -16,13 +16,15 @@ struct FlashSizes {
   static constexpr std::size_t kNewKeys = 3;
   static constexpr std::size_t kHeadSize = 4;
   static constexpr std::size_t kBytes = 4 * 5;
-  // Bytes of the block that the run may begin and end at.
-  static constexpr std::size_t kEarliest = 96;
+  // Bytes of the block that the run may begin and end at. FlashHeads lies before it, whose three
+  // words look like a run of a batch, queries and keys.
+  static constexpr std::size_t kEarliest = 112;
   static constexpr std::size_t kEnd = 512;
 };
 
 // The front of the same structure: three pointers, nine strides, then int h, h_k, h_h_k_ratio.
 struct FlashHeads {
+  static constexpr std::size_t kHeads = 96;
   static constexpr std::size_t kGroup = 104;  // h_h_k_ratio: heads that share keys and values.
 };
 

@@ -40,7 +40,8 @@ Demand Attention(Family family, const Shape& shape, bool causal, Evidence eviden
   // Forward: two GEMMs of queries x keys x head size. Backward: five (FlashAttention-2 paper).
   demand.flops =
       (backward ? 10 : 4) * shape.queries * shape.keys * shape.head_size * demand.batch_heads;
-  const double rows = (shape.queries * (backward ? 6 : 2) + shape.keys * (backward ? 4 : 2));
+  const double rows =
+      shape.queries * (backward ? 6 : 2) + shape.keys * (backward ? 4 : 2) / shape.heads_each;
   demand.bytes = rows * shape.head_size * 2 * demand.batch_heads;
   return demand;
 }
@@ -78,31 +79,37 @@ bool Tiles(std::int64_t size, std::uint32_t blocks, int block) {
   return size > 0 && (size + block - 1) / block == blocks;
 }
 
-// Of a launch's grid: sequences and heads of each. Of three dimensions, queries lie along x; when
-// keys are split, y counts the splits and z sequences times heads.
+// Of a launch's grid: sequences and heads of each. Queries lie along x, sequences along y and heads
+// along z; when keys are in parts, y counts the parts and z sequences times heads.
 struct GridHeads {
   double batch = 0;
   double heads = 0;
 };
 
-std::optional<GridHeads> HeadsOf(const Launch& l, std::int32_t batch, bool split) {
+std::optional<GridHeads> HeadsOf(const Launch& l, std::int32_t batch, bool in_parts) {
   const auto& grid = l.launch.grid;
-  if (batch == static_cast<std::int32_t>(grid.y)) {
+  if (batch <= 0) return std::nullopt;
+  if (!in_parts) {
+    if (batch != static_cast<std::int32_t>(grid.y)) return std::nullopt;
     return GridHeads{static_cast<double>(grid.y), static_cast<double>(grid.z)};
   }
-  if (!split || batch <= 0 || grid.z % static_cast<std::uint32_t>(batch) != 0) return std::nullopt;
-  return GridHeads{static_cast<double>(batch), static_cast<double>(grid.z) / batch};
+  if (grid.z % static_cast<std::uint32_t>(batch) != 0) return std::nullopt;
+  const std::uint32_t heads = grid.z / static_cast<std::uint32_t>(batch);
+  const auto known = l.parameters.At<std::int32_t>(torch_layout::FlashHeads::kHeads).value_or(0);
+  if (known > 0 && known != static_cast<std::int32_t>(heads)) return std::nullopt;
+  return GridHeads{static_cast<double>(batch), static_cast<double>(heads)};
 }
 
 // A kernel for one head size does not read it, and it then stands as 0.
-std::optional<Shape> FlashShape(const Launch& l, const Traits& traits, bool by_keys, bool split) {
+std::optional<Shape> FlashShape(const Launch& l, const Traits& traits, bool by_keys,
+                                bool in_parts) {
   const auto& grid = l.launch.grid;
   const std::size_t end = std::min(l.parameters.size(), FlashSizes::kEnd);
   for (std::size_t at = FlashSizes::kEarliest; at + FlashSizes::kBytes <= end; at += 4) {
     const auto word = [&](std::size_t i) {
       return l.parameters.At<std::int32_t>(at + 4 * i).value_or(0);
     };
-    const auto heads = HeadsOf(l, word(FlashSizes::kBatch), split);
+    const auto heads = HeadsOf(l, word(FlashSizes::kBatch), in_parts);
     if (!heads || word(FlashSizes::kKeys) <= 0) continue;
     const bool unread = word(FlashSizes::kHeadSize) == 0 && word(FlashSizes::kNewKeys) == 0;
     if (!unread &&
@@ -169,13 +176,35 @@ std::optional<Shape> EfficientShape(const Launch& l, bool backward) {
 std::optional<Demand> FlashForward(const Launch& l) {
   const auto traits = FlashTraits(l);
   if (!traits) return std::nullopt;
+  // flash_fwd_splitkv_kernel<traits, causal, local, alibi, even MN, even K, softcap, split,
+  // append>: the one for pages of keys does not always split them.
+  constexpr std::size_t kInParts = 7;
   const bool split = l.name.Has("splitkv");
-  const auto shape = FlashShape(l, *traits, false, split);
+  const bool in_parts = split && l.Template(kInParts) == "true";
+  const auto shape = FlashShape(l, *traits, false, in_parts);
   Demand demand = Attention(Family::kAttentionForward, shape.value_or(GridShape(l, *traits, false)),
                             l.Template(split ? 1 : 2) == "true",
                             shape ? Evidence::kParameters : Evidence::kGrid);
   // One that looks at neighbours only is another kernel; how far it looks is not known here.
   demand.split_keys = split && shape && l.Template(2) != "true";
+  if (in_parts) demand.key_parts = static_cast<double>(l.launch.grid.y);
+  return demand;
+}
+
+// flash_fwd_splitkv_combine_kernel<traits, rows of a block, logarithm of the parts, even K>: reads
+// a result of each part in single precision, writes one in 16 bits.
+std::optional<Demand> FlashCombine(const Launch& l) {
+  const auto traits = FlashTraits(l);
+  const int rows = Number(l.Template(1));
+  const int log_parts = Number(l.Template(2));
+  if (!traits || rows <= 0 || log_parts <= 0 || log_parts > 7) return std::nullopt;
+  Demand demand;
+  demand.family = Family::kAttentionForward;
+  demand.evidence = Evidence::kGrid;
+  // Between half the parts that it has room for and all.
+  const double parts = 0.75 * static_cast<double>(1 << log_parts);
+  demand.bytes =
+      static_cast<double>(l.launch.grid.Count()) * rows * traits->head_size * (parts * 4 + 2);
   return demand;
 }
 

@@ -93,6 +93,7 @@ struct Demand {
   double heads_each = 1;  // Heads that share keys and values.
   bool causal = false;
   bool split_keys = false;  // FlashAttention's kernel for few queries and for pages of keys.
+  double key_parts = 1;     // Parts of the keys; where several, another kernel combines them.
 };
 
 }  // namespace eidolon::timing::kernel

@@ -100,7 +100,7 @@ constexpr NamedRule kRules[] = {
     {"computeBlockwiseKthCounts", Family::kSort, TopKKth},
     {"fill_reverse_indices_kernel", Family::kFill, FillIndices},
     {"kernelHistogram1D", Family::kSort, Histogram},
-    {"flash_fwd_splitkv_combine_kernel", Family::kAttentionForward, FlashPointwise},
+    {"flash_fwd_splitkv_combine_kernel", Family::kAttentionForward, FlashCombine},
     {"flash_fwd_*", Family::kAttentionForward, FlashForward},
     {"flash_bwd_dq_dk_dv*", Family::kAttentionBackward, FlashBackward},
     {"flash_bwd_*", Family::kAttentionBackward, FlashPointwise},

@@ -112,6 +112,7 @@ std::optional<Demand> FillIndices(const Launch& l);
 std::optional<Demand> Histogram(const Launch& l);
 
 std::optional<Demand> FlashForward(const Launch& l);
+std::optional<Demand> FlashCombine(const Launch& l);
 std::optional<Demand> FlashBackward(const Launch& l);
 std::optional<Demand> FlashPointwise(const Launch& l);
 std::optional<Demand> MemoryEfficientForward(const Launch& l);

@@ -4,8 +4,10 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <span>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "services/base/check.h"
@@ -181,14 +183,56 @@ Prediction PredictAttention(const gpu_model::GpuModel& gpu, const kernel::Demand
   return prediction;
 }
 
+namespace {
+
+// Kernels whose rows stand for PyTorch's scaled_dot_product_attention. The first two are
+// FlashAttention 2's, which it calls on A100, on the RTX parts and where a program asks for it.
+// Elsewhere it calls cuDNN, which nobody published the decoding of; those that bound it by the same
+// bytes: FlashAttention 3 without and with writing new keys, and TensorRT-LLM's for Blackwell.
+constexpr std::size_t kFlash2Kernels = 2;
+constexpr std::array<const char*, 6> kDecoders = {
+    "vllm-0.14.0:vllm_flash_attn", "vllm-0.24.0:vllm_flash_attn_fa2",
+    "vllm-0.19.0:vllm_flash_attn", "vllm-0.24.0:vllm_flash_attn_fa3",
+    "sglang-0.5.14:trtllm_mha",    "vllm-0.24.0:vllm_flashinfer_trtllmdecode"};
+
+// PyTorch and FlashAttention 2 give the heads that share keys as queries of one head, up to a block
+// of them.
+constexpr double kFewQueries = 32, kQueriesOfBlock = 64;
+
+bool Decodes(const kernel::Demand& demand) {
+  const bool few = demand.query_length < kFewQueries ||
+                   (demand.split_keys && demand.query_length <= kQueriesOfBlock);
+  return few && demand.query_length < demand.key_length;
+}
+
+// Of the first `count` kernels, one with rows of this GPU; else one with rows of its architecture.
+std::optional<PublishedKernels::Answer> ReadServed(const gpu_model::GpuModel& gpu,
+                                                   KernelClass kernel,
+                                                   std::span<const double> sizes,
+                                                   std::size_t count) {
+  std::optional<PublishedKernels::Answer> alike;
+  for (std::size_t i = 0; i < count; ++i) {
+    kernel.kernel = kDecoders[i];
+    auto found = PublishedKernels::Get().Read(gpu, kernel, sizes);
+    if (found && found->gpu == gpu.name) return found;
+    if (found && !alike) alike = std::move(found);
+  }
+  return alike;
+}
+
+// Of flash_fwd_splitkv_combine_kernel: a result of each part in single precision, one in 16 bits.
+double CombineSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& demand) {
+  kernel::Demand combine;
+  combine.bytes =
+      demand.batch_heads * demand.query_length * demand.head_size * (demand.key_parts * 4 + 2);
+  return DemandSeconds(gpu, combine, {});
+}
+
+}  // namespace
+
 std::optional<Prediction> PredictServedAttention(const gpu_model::GpuModel& gpu,
                                                  const kernel::Demand& demand) {
-  // The stacks that call FlashAttention 2, on A100 and on the RTX parts.
-  constexpr const char* kKernels[] = {"vllm-0.14.0:vllm_flash_attn",
-                                      "vllm-0.24.0:vllm_flash_attn_fa2"};
-  // PyTorch and FlashAttention give the heads that share keys as queries of one head.
-  constexpr double kFewQueries = 32;
-  if (!demand.split_keys || demand.batch <= 0) return std::nullopt;
+  if (demand.family != kernel::Family::kAttentionForward || demand.batch <= 0) return std::nullopt;
   const double heads = demand.batch_heads / demand.batch;
   KernelClass kernel = {.phase = KernelClass::Phase::kPrefill,
                         .kernel = {},
@@ -198,26 +242,29 @@ std::optional<Prediction> PredictServedAttention(const gpu_model::GpuModel& gpu,
                         .head_size = demand.head_size,
                         .window = 0};
   std::array<double, 4> sizes = {heads, heads / demand.heads_each, demand.batch, demand.key_length};
-  if (demand.query_length < kFewQueries && demand.query_length < demand.key_length) {
+  const bool decodes = Decodes(demand);
+  if (decodes) {
     kernel.phase = KernelClass::Phase::kDecode;
     sizes[0] *= demand.query_length;
     sizes[3] = std::max(1.0, demand.key_length - 1);
-  } else if (demand.query_length != demand.key_length || !demand.causal) {
+  } else if (!demand.split_keys || demand.query_length != demand.key_length || !demand.causal) {
     return std::nullopt;
   }
-  for (const char* name : kKernels) {
-    kernel.kernel = name;
-    const auto found = PublishedKernels::Get().Read(gpu, kernel, sizes);
-    if (!found) continue;
-    Prediction prediction;
-    prediction.seconds = found->time.seconds;
-    prediction.relative_error = found->time.relative_error;
-    if (found->time.inside && found->gpu == gpu.name) {
-      prediction.source = estimate::Source::kInterpolated;
-    }
-    return prediction;
+  const auto found = ReadServed(gpu, kernel, sizes, decodes ? kDecoders.size() : kFlash2Kernels);
+  if (!found) return std::nullopt;
+  Prediction prediction;
+  // Rows hold the gap between two replays of a graph of one call, and the kernel that combines the
+  // parts of keys, which a job launches itself.
+  double others = gpu.launch_gap.Seconds();
+  if (demand.key_parts > 1) others += CombineSeconds(gpu, demand) + gpu.launch_gap.Seconds();
+  const double moved = 4 * sizes[1] * demand.batch * demand.key_length * demand.head_size /
+                       static_cast<double>(gpu.memory_bytes_per_second);
+  prediction.seconds = std::max(found->time.seconds - others, moved);
+  prediction.relative_error = found->time.relative_error;
+  if (found->time.inside && found->gpu == gpu.name) {
+    prediction.source = estimate::Source::kInterpolated;
   }
-  return std::nullopt;
+  return prediction;
 }
 
 }  // namespace eidolon::timing::model

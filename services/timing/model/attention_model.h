@@ -20,9 +20,9 @@ double AttentionFlops(const kernel::Demand& demand);
 Prediction PredictAttention(const gpu_model::GpuModel& gpu, const kernel::Demand& demand,
                             AttentionLibrary library);
 
-// FlashAttention 2 of few queries or of pages of keys (demand.split_keys) from published rows of
-// this GPU or of one of its architecture; nothing where there are none, and for queries that
-// continue a sequence.
+// A forward pass of a few queries for each sequence, as decoding has, and FlashAttention 2's over
+// pages of keys (demand.split_keys), from published rows of this GPU or of one of its architecture;
+// nothing where there are none, and for many queries that continue a sequence.
 std::optional<Prediction> PredictServedAttention(const gpu_model::GpuModel& gpu,
                                                  const kernel::Demand& demand);
 

@@ -70,6 +70,10 @@ std::optional<kernel::Demand> Attention(const DnnGraph& graph) {
   const bool transposed = !one || Dim(*b, last) != demand.head_size;
   demand.key_length = Dim(*b, transposed ? last : last - 1);
   demand.batch_heads = Elements(*a) / (demand.query_length * demand.head_size);
+  if (a->dims.size() == 4 && Dim(*b, 1) >= 1) {
+    demand.batch = Dim(*a, 0);
+    demand.heads_each = std::max(1.0, Dim(*a, 1) / Dim(*b, 1));
+  }
   demand.causal = CountPointwise(graph, kPointwiseGenIndex) >= 2 ||
                   Count(graph, kDiagonalBandMask) > 0 || (one && op->mode != 0);
   demand.flops = (backward ? 10 : 4) * demand.query_length * demand.key_length * demand.head_size *
@@ -216,12 +220,26 @@ double DropoutSeconds(const gpu_model::GpuModel& gpu, const DnnGraph& graph,
   return scores * kClocksOfScore / (gpu.multiprocessors * static_cast<double>(gpu.boost_clock_hz));
 }
 
+// Rows are of 16 bits, without dropout.
+std::optional<Prediction> PredictDecoding(const gpu_model::GpuModel& gpu, const DnnGraph& graph,
+                                          const kernel::Demand& attention) {
+  const DnnOperation* op = First(graph, kSdpaForward);
+  if (op == nullptr) op = First(graph, kMatmul);
+  const DnnTensor* queries = op == nullptr ? nullptr : Input(graph, *op, 0);
+  if (queries == nullptr || kernel::CudaTypeBytes(queries->type) != 2) return std::nullopt;
+  if (Count(graph, kRandom) > 0) return std::nullopt;
+  return PredictServedAttention(gpu, attention);
+}
+
 }  // namespace
 
 DnnPrediction PredictDnn(const gpu_model::GpuModel& gpu, const DnnGraph& graph) {
   if (const auto attention = Attention(graph)) {
     if (attention->family == Family::kAttentionBackward && KeepsScoreGradients(graph)) {
       return {PredictInTwoKernels(gpu, *attention), attention->family};
+    }
+    if (const auto served = PredictDecoding(gpu, graph, *attention)) {
+      return {*served, attention->family};
     }
     DnnPrediction result{PredictAttention(gpu, *attention, AttentionLibrary::kCudnn),
                          attention->family};
