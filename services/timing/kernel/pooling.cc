@@ -1,6 +1,7 @@
 // Kernels that look at a window of an image for each place: pooling and depthwise convolutions.
 #include <cmath>
 
+#include "services/timing/kernel/accessor.h"
 #include "services/timing/kernel/element_type.h"
 #include "services/timing/kernel/rules.h"
 
@@ -102,6 +103,55 @@ std::optional<Demand> PoolBackwardChannelsFirst(const Launch& l) {
   demand.dependent_bytes = demand.bytes;
   demand.dependent_clocks = kClocks + kClocksOfWindow * windows;
   return demand;
+}
+
+namespace {
+
+// Volumes: x and y of the grid's threads are an output's row, z counts rows' planes, and a large
+// pooling takes several launches. `window`: places that an output looks at; `inputs`: elements of
+// the input for an output.
+std::optional<Demand> Volumes(const Launch& l, double width, double height, double element,
+                              double index, double window, double inputs) {
+  const double outputs = width * height * static_cast<double>(l.launch.grid.z);
+  if (outputs <= 0 || window <= 0) return std::nullopt;
+  return Windows(Family::kPooling, outputs * (inputs * element + element + index), outputs * window,
+                 kPoolOperations);
+}
+
+}  // namespace
+
+// max_pool3d_with_indices_single_out_frame(in, out, indices, features, T, H, W, pooled batch, T, H,
+// W, kernel T, H, W, ...), in channels first or last.
+std::optional<Demand> MaxPoolVolumes(const Launch& l) {
+  double sizes[10];  // T, H, W, pooled batch, T, H, W, kernel T, H, W.
+  for (std::size_t i = 0; i < 10; ++i) {
+    const auto size = l.Size(4 + i);
+    // In channels first the batch is not read.
+    if (!size && i != 3) return std::nullopt;
+    sizes[i] = size.value_or(0);
+  }
+  const double inputs = sizes[0] * sizes[1] * sizes[2] / (sizes[4] * sizes[5] * sizes[6]);
+  constexpr double kIndex = 8;
+  return Volumes(l, sizes[6], sizes[5], ElementBytes(l.Template(0)).value_or(4), kIndex,
+                 sizes[7] * sizes[8] * sizes[9], inputs);
+}
+
+// avg_pool3d_cuda_update_output<T, acc>(in, out, kernel T, H, W, stride T, H, W, ...), and for
+// windows of up to seven <kernel W, T, acc>(in, out, kernel T, H, stride T, H, W, ...).
+std::optional<Demand> AveragePoolVolumes(const Launch& l) {
+  const bool known_width =
+      !l.Template(0).empty() && l.Template(0).front() >= '0' && l.Template(0).front() <= '9';
+  const double width = known_width ? l.Template(0).front() - '0' : l.Size(4).value_or(0);
+  const auto out = AccessorOf(l, 1);
+  const double depth = l.Size(2).value_or(0);
+  const double height = l.Size(3).value_or(0);
+  if (!out || out->inner <= 0 || out->plane <= 0) return std::nullopt;
+  const std::size_t first = known_width ? 4 : 5;
+  double strides = 1;
+  for (std::size_t i = 0; i < 3; ++i) strides *= l.Size(first + i).value_or(1);
+  return Volumes(l, out->inner, out->plane / out->inner,
+                 ElementBytes(l.Template(known_width ? 1 : 0)).value_or(4), 0,
+                 depth * height * width, strides);
 }
 
 // conv_depthwise2d_forward_kernel<window, T, index>(in, out, weight, bias, bool, outputs, C,

@@ -61,6 +61,8 @@ constexpr NamedRule kRules[] = {
     {"max_pool_backward_nhwc", Family::kPooling, PoolChannelsLast},
     {"max_pool_forward_nchw", Family::kPooling, PoolChannelsFirst},
     {"max_pool_backward_nchw", Family::kPooling, PoolBackwardChannelsFirst},
+    {"max_pool3d_with_indices_single_out_frame", Family::kPooling, MaxPoolVolumes},
+    {"avg_pool3d_cuda_update_output", Family::kPooling, AveragePoolVolumes},
     {"avg_pool2d_out_cuda_frame*", Family::kPooling, AveragePool},
     {"avg_pool2d_backward_out_cuda_frame*", Family::kPooling, AveragePoolBackward},
     {"upsample_nearest2d_out_frame", Family::kResample, Nearest},

@@ -71,6 +71,8 @@ std::optional<Demand> NllLoss(const Launch& l);
 std::optional<Demand> PoolChannelsLast(const Launch& l);
 std::optional<Demand> PoolChannelsFirst(const Launch& l);
 std::optional<Demand> PoolBackwardChannelsFirst(const Launch& l);
+std::optional<Demand> MaxPoolVolumes(const Launch& l);
+std::optional<Demand> AveragePoolVolumes(const Launch& l);
 std::optional<Demand> AveragePool(const Launch& l);
 std::optional<Demand> AveragePoolBackward(const Launch& l);
 std::optional<Demand> Nearest(const Launch& l);

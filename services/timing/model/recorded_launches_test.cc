@@ -9,8 +9,10 @@
 
 #include "services/timing/gpu_model/gpu_catalog.h"
 #include "services/timing/kernel/index_launches_test.h"
+#include "services/timing/kernel/launch_test.h"
 #include "services/timing/kernel/sort_launches_test.h"
 #include "services/timing/model/estimator.h"
+#include "services/workload/pointer_tag.h"
 
 namespace eidolon::timing::model {
 namespace {
@@ -180,6 +182,44 @@ TEST(RecordedLaunchesTest, Losses) {
                    {"gradients", GradientOfLoss(4096, 50'257, 256), 10.4},
                    {"longer gradients", GradientOfLoss(8192, 128'256, 512), 11.3}},
                   0.3, 0.15);
+}
+
+// A tensor of planes x T x H x W as a GenericPackedTensorAccessor.
+std::string Accessor(std::int64_t planes, std::int64_t t, std::int64_t h, std::int64_t w) {
+  kernel::StructBytes bytes(72);
+  bytes.Set(0, workload::kPointerTag).Set(8, planes).Set(16, t).Set(24, h).Set(32, w);
+  bytes.Set(40, t * h * w).Set(48, h * w).Set(56, w).Set(64, std::int64_t{1});
+  return bytes.bytes();
+}
+
+// Windows of 3 x 3 x 3 in steps of 2 over 16 x 32 volumes in single precision, published on H100 by
+// KernelBench (results/timing/H100_modal, level 1, 43 and 46); the constant is that of max_pool2d.
+TEST(RecordedLaunchesTest, PoolingOfVolumes) {
+  kernel::LaunchBuilder maxima(
+      "void at::native::(anonymous namespace)::max_pool3d_with_indices_single_out_frame<float>("
+      "float const*, float*, long*, int, int, int, int, int, int, int, int, int, int, int, int, "
+      "int, int, int, int, int, int, int, int, int, bool)");
+  maxima.Grid(2, 8, 16 * 32 * 62).Block(32, 8).Pointer().Pointer().Pointer();
+  for (const int size : {32, 128, 128, 128, 0, 62, 62, 62, 3, 3, 3, 2, 2, 2, 1, 1, 1, 3, 3, 3, 0}) {
+    maxima.Add(size);
+  }
+  maxima.Add(std::int8_t{0});
+  const std::string accessor =
+      "torch::headeronly::detail::GenericPackedTensorAccessor<torch::headeronly::detail::"
+      "TensorAccessor<c10::ArrayRef<long>, float, 3ul, torch::headeronly::DefaultPtrTraits, long>, "
+      "torch::headeronly::detail::IndexBoundsCheck<4ul, long>, float, 4ul, "
+      "torch::headeronly::DefaultPtrTraits, long>";
+  kernel::LaunchBuilder average(
+      "void at::native::(anonymous namespace)::avg_pool3d_cuda_update_output<3, float, float>(" +
+      accessor + ", " + accessor + ", int, int, int, int, int, int, int, int, bool, int, int)");
+  average.Grid(4, 8, 16 * 32 * 64)
+      .Block(32, 8)
+      .AddBytes(Accessor(512, 128, 128, 256), 8)
+      .AddBytes(Accessor(512, 64, 64, 128), 8);
+  for (const int size : {3, 3, 2, 2, 2, 1, 1, 1}) average.Add(size);
+  average.Add(std::int8_t{1}).Add(0).Add(0);
+  ExpectAgreement({{"maxima", maxima.Build(), 3930}, {"averages", average.Build(), 8660}}, 0.15,
+                  0.1);
 }
 
 TEST(RecordedLaunchesTest, MoreOfEverythingTakesLonger) {
