@@ -10,6 +10,7 @@
 #include "services/timing/model/copy_model.h"
 #include "services/timing/model/counts.h"
 #include "services/timing/model/dnn_model.h"
+#include "services/timing/model/dnn_tensors.h"
 #include "services/timing/model/fixed_durations.h"
 #include "services/timing/model/gemm_model.h"
 #include "services/timing/model/memory_model.h"
@@ -35,6 +36,30 @@ Estimate Make(const Prediction& prediction, std::string_view family) {
           prediction.relative_error,
           family,
           {}};
+}
+
+// What no kernel is faster than: memory at its peak for what the operands hold beyond L2.
+Prediction AtLeast(const gpu_model::GpuModel& gpu, Prediction prediction, double bytes) {
+  const double moved = std::max(0.0, bytes - static_cast<double>(gpu.l2_bytes));
+  const double least = moved / static_cast<double>(gpu.memory_bytes_per_second);
+  if (prediction.seconds < least) {
+    prediction.seconds = least;
+    if (prediction.source != estimate::Source::kAssumed) {
+      prediction.source = estimate::Source::kModelled;
+    }
+  }
+  return prediction;
+}
+
+double OperandBytes(const kernel::Gemm& gemm) {
+  const auto size = [](std::uint64_t a, std::uint64_t b) {
+    return static_cast<double>(std::max<std::uint64_t>(a, 1)) *
+           static_cast<double>(std::max<std::uint64_t>(b, 1));
+  };
+  return static_cast<double>(std::max<std::uint64_t>(gemm.batch, 1)) *
+         (size(gemm.m, gemm.k) * kernel::CudaTypeBytes(gemm.type_a) +
+          size(gemm.n, gemm.k) * kernel::CudaTypeBytes(gemm.type_b) +
+          size(gemm.m, gemm.n) * kernel::CudaTypeBytes(gemm.type_d));
 }
 
 // Spread of the family's model, by judgement until measured profiles exist: how regular its memory
@@ -201,13 +226,13 @@ Estimate Estimator::KernelTime(const gpu_model::GpuModel& gpu, const kernel::Ker
   const Demand demand = kernel::Recognise(launch, *name);
   if (IsAttention(demand)) {
     if (const auto served = PredictServedAttention(gpu, demand)) {
-      return Make(*served, kernel::Name(demand.family));
+      return Make(AtLeast(gpu, *served, demand.bytes), kernel::Name(demand.family));
     }
     const bool efficient = name->base.starts_with("fmha_");
     Prediction prediction = PredictAttention(
         gpu, demand, efficient ? AttentionLibrary::kMemoryEfficient : AttentionLibrary::kFlash2);
     if (demand.evidence != Evidence::kParameters) prediction.relative_error += 0.2;
-    return Make(prediction, kernel::Name(demand.family));
+    return Make(AtLeast(gpu, prediction, demand.bytes), kernel::Name(demand.family));
   }
   Parallelism parallelism;
   parallelism.blocks = static_cast<double>(launch.grid.Count());
@@ -220,7 +245,7 @@ Estimate Estimator::KernelTime(const gpu_model::GpuModel& gpu, const kernel::Ker
     prediction.source = estimate::Source::kAssumed;
     prediction.relative_error = kAssumedError;
   }
-  return Make(prediction, kernel::Name(demand.family));
+  return Make(AtLeast(gpu, prediction, demand.bytes), kernel::Name(demand.family));
 }
 
 Estimate Estimator::Modelled(const gpu_model::GpuModel& gpu, const kernel::WorkItem& item) {
@@ -228,11 +253,11 @@ Estimate Estimator::Modelled(const gpu_model::GpuModel& gpu, const kernel::WorkI
     return KernelTime(gpu, *launch);
   }
   if (const auto* gemm = std::get_if<kernel::Gemm>(&item)) {
-    return Make(GemmModel::Get().Predict(gpu, *gemm), "gemm");
+    return Make(AtLeast(gpu, GemmModel::Get().Predict(gpu, *gemm), OperandBytes(*gemm)), "gemm");
   }
   if (const auto* graph = std::get_if<kernel::DnnGraph>(&item)) {
     const DnnPrediction found = PredictDnn(gpu, *graph);
-    return Make(found.prediction, kernel::Name(found.family));
+    return Make(AtLeast(gpu, found.prediction, MemoryBytes(*graph)), kernel::Name(found.family));
   }
   if (const auto* copy = std::get_if<kernel::Copy>(&item)) {
     return Make(PredictCopy(gpu, *copy),

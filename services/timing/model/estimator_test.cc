@@ -11,6 +11,7 @@
 #include "services/timing/gpu_model/gpu_catalog.h"
 #include "services/timing/kernel/grouped_gemm.h"
 #include "services/timing/kernel/launch_test.h"
+#include "services/timing/kernel/recognise.h"
 #include "services/timing/kernel/work_key.h"
 #include "services/workload/copy_kind.h"
 #include "services/workload/grouped_gemm.h"
@@ -190,6 +191,47 @@ TEST(EstimatorTest, RecordedLaunchesLastWhatIsExpected) {
     EXPECT_LE(ns, r.ns_max) << r.launch.name;
   }
   EXPECT_GT(recorded.size(), 40u);
+}
+
+// Memory at its peak for what the operands hold beyond L2: nothing is faster.
+TEST(EstimatorTest, NothingMovesMoreThanMemoryGives) {
+  const auto catalog = *gpu_model::GpuCatalog::Load("");
+  const auto recorded = RecordedLaunches();
+  Estimator estimator(nullptr);
+  for (const char* name : {"A100-SXM4-80GB", "L40S", "H100-SXM5-80GB", "H200-SXM-141GB",
+                           "B200-SXM-180GB", "RTX-PRO-6000-Server"}) {
+    const gpu_model::GpuModel& gpu = **catalog.Find(name);
+    const auto least = [&](double bytes) {
+      return 0.999 * (bytes - static_cast<double>(gpu.l2_bytes)) /
+             static_cast<double>(gpu.memory_bytes_per_second);
+    };
+    for (const Recorded& r : recorded) {
+      const auto demand = kernel::Recognise(r.launch, kernel::ParseKernelName(r.launch.name));
+      EXPECT_GE(estimator.Of(gpu, r.launch).duration.Seconds(), least(demand.bytes))
+          << name << ": " << r.launch.name;
+    }
+    for (const std::int32_t elements : {1 << 24, 1 << 28, 1 << 30}) {
+      EXPECT_GE(estimator.Of(gpu, Add(elements)).duration.Seconds(), least(6.0 * elements)) << name;
+    }
+    for (const std::uint64_t rows : {1, 16, 4096}) {
+      for (const std::uint64_t k : {4096, 65'536}) {
+        const kernel::Gemm gemm = {.m = 65'536,
+                                   .n = rows,
+                                   .k = k,
+                                   .type_a = 14,
+                                   .type_b = 14,
+                                   .type_c = 14,
+                                   .type_d = 14,
+                                   .compute_type = 68,
+                                   .transpose_a = true};
+        const double bytes = 2.0 * (65'536.0 * static_cast<double>(k) +
+                                    static_cast<double>(rows) * static_cast<double>(k) +
+                                    65'536.0 * static_cast<double>(rows));
+        EXPECT_GE(estimator.Of(gpu, gemm).duration.Seconds(), least(bytes))
+            << name << ": " << rows << " x 65536 x " << k;
+      }
+    }
+  }
 }
 
 kernel::DnnTensor EstimatedTensor(std::int64_t uid, std::vector<std::int64_t> dims,
