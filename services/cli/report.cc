@@ -252,6 +252,28 @@ std::string FormatUnknownSources(const json& prediction) {
   return text;
 }
 
+// A guess may be far too short, so that its share of the time says little.
+std::string FormatAssumed(const json& prediction) {
+  constexpr std::size_t kShown = 5;
+  std::string text;
+  double launches = 0;
+  std::size_t kernels = 0;
+  for (const json& kernel : At(prediction, {"kernels"})) {
+    if (TextAt(kernel, {"source"}) != "assumed") continue;
+    const double count = NumberAt(kernel, {"launches"});
+    launches += count;
+    if (++kernels > kShown) continue;
+    text += Line("", StrCat(FormatCount(count), " x ", TextAt(kernel, {"name"}), ", ",
+                            FormatSeconds(NumberAt(kernel, {"seconds"})), " in all"));
+  }
+  if (kernels == 0) return text;
+  if (kernels > kShown) text += Line("", StrCat("and ", kernels - kShown, " more"));
+  return Line("assumed",
+              StrCat(FormatCount(launches), launches == 1 ? " launch of " : " launches of ",
+                     kernels, kernels == 1 ? " kernel" : " kernels", " whose length is a guess")) +
+         text;
+}
+
 std::string FormatSureness(const json& prediction) {
   std::string text;
   const json& coverage = At(prediction, {"coverage"});
@@ -262,6 +284,7 @@ std::string FormatSureness(const json& prediction) {
       shares += StrCat(source, " ", Percent(NumberAt(coverage, {source})));
     }
     text += Line("coverage", shares);
+    text += FormatAssumed(prediction);
   }
   const bool measured =
       NumberAt(prediction, {"measuredIterations"}) > 0 || At(prediction, {"program"}).is_object();

@@ -347,6 +347,18 @@ TEST(ReportTest, AProblemOfAnotherShapeIsShownAsFarAsItIsText) {
   EXPECT_EQ(DescribeProblem(404, R"({"detail": "no job 'a'"})"), "no job 'a'");
 }
 
+TEST(ReportTest, AssumedKernelsAreCountedBesideTheirShare) {
+  const json job = json::parse(R"({"metadata": {"name": "j"}, "status": {"prediction": {
+      "coverage": {"modelled": 1.0, "assumed": 0.0},
+      "kernels": [{"name": "gemm", "source": "measured", "launches": 9, "seconds": 1.0},
+                  {"name": "fwd", "source": "assumed", "launches": 32, "seconds": 6.4e-05}]}}})");
+  const std::string report = FormatReport(job);
+  EXPECT_NE(report.find("32 launches of 1 kernel whose length is a guess"), std::string::npos)
+      << report;
+  EXPECT_NE(report.find("32 x fwd, 64.00 us in all"), std::string::npos) << report;
+  EXPECT_EQ(report.find("gemm, "), std::string::npos) << report;
+}
+
 TEST(ReportTest, ProgressLineHasABarAndTheRemainingTime) {
   const json job = json::parse(R"({"metadata": {"name": "llama"}, "status": {"progress":
       {"iteration": 4, "of": 8, "percent": 50, "remainingSeconds": 200, "virtualSeconds": 9.8}}})");
