@@ -284,7 +284,8 @@ std::string FormatSureness(const json& prediction) {
       shares += StrCat(source, " ", Percent(NumberAt(coverage, {source})));
     }
     text += Line("coverage", shares);
-    text += FormatAssumed(prediction);
+    // On a GPU with fixed durations nothing else is.
+    if (NumberAt(coverage, {"assumed"}) < 1) text += FormatAssumed(prediction);
   }
   const bool measured =
       NumberAt(prediction, {"measuredIterations"}) > 0 || At(prediction, {"program"}).is_object();
