@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <span>
 
 #include "services/base/text.h"
 #include "services/cli/html.h"
@@ -16,16 +17,32 @@ namespace {
 using base::StrCat;
 using controller::shown::FormatSeconds;
 
-constexpr double kWidth = 1000;
+constexpr int kWidth = 1000;
 constexpr double kHeight = 220;
 constexpr double kLeft = 70;
 constexpr double kTop = 12;
 constexpr double kBottom = 200;
+constexpr std::size_t kPointsMax = 500;  // Of a drawing that shows each value by a point.
 
 std::string Number(double value) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.2f", std::isfinite(value) ? value : 0.0);
   return text.data();
+}
+
+// More values than the drawing has room for: of each column the least and the most, so that no peak
+// is lost.
+std::string DrawPeaks(const std::vector<double>& values, const auto& x, const auto& y) {
+  const std::size_t columns = std::min<std::size_t>(values.size(), kWidth);
+  std::string path;
+  for (std::size_t column = 0; column < columns; ++column) {
+    const std::size_t begin = column * values.size() / columns;
+    const std::size_t end = (column + 1) * values.size() / columns;
+    const auto [least, most] = std::ranges::minmax(std::span(values).subspan(begin, end - begin));
+    path += StrCat(column == 0 ? "M" : "L", Number(x(begin)), " ", Number(y(least)), "V",
+                   Number(y(most)));
+  }
+  return StrCat("<path class=\"line\" d=\"", path, "\"></path>");
 }
 
 }  // namespace
@@ -61,8 +78,9 @@ std::string DrawIterations(const std::vector<double>& seconds, const Band& band)
                     {"y1", Number(y(band.mean))},
                     {"y2", Number(y(band.mean))}},
                    "");
+  if (seconds.size() > kPointsMax) inner += DrawPeaks(seconds, x, y);
   const std::string radius = seconds.size() > 120 ? "1.5" : "4";
-  for (std::size_t i = 0; i < seconds.size(); ++i) {
+  for (std::size_t i = 0; i < seconds.size() && seconds.size() <= kPointsMax; ++i) {
     inner += Element(
         "circle",
         {{"class", "point"}, {"cx", Number(x(i))}, {"cy", Number(y(seconds[i]))}, {"r", radius}},

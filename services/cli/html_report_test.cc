@@ -90,6 +90,23 @@ TEST(HtmlReportTest, StaysSmallWithLongTexts) {
   EXPECT_LT(FormatHtmlReport(JobOf(std::string(1u << 20, '<')), "1", {}).size(), 1u << 21);
 }
 
+TEST(HtmlReportTest, DrawsThePeaksOfTenThousandIterationsAndStaysSmall) {
+  json job = JobOf("llama");
+  json& times = job["status"]["prediction"]["iterationPicoseconds"];
+  times = std::vector<std::uint64_t>(10'000, 2'430'000'000'000);
+  const std::size_t even = FormatHtmlReport(job, "1", {}).size();
+  times[6543] = 9'000'000'000'000;
+
+  const std::string report = FormatHtmlReport(job, "1", {});
+
+  EXPECT_LT(report.size(), 1u << 17);
+  EXPECT_THAT(report, HasSubstr("10000 measured iterations, from 2.430 s to 9.000 s"));
+  // The line reaches from the least to the most of each column.
+  EXPECT_THAT(report, HasSubstr("V27.67L"));
+  EXPECT_THAT(report, Not(HasSubstr("more bytes")));
+  EXPECT_LT(report.size(), even + 1000);
+}
+
 TEST(HtmlReportTest, TakesDocumentsOfAnotherShape) {
   EXPECT_THAT(FormatHtmlReport(json::array(), "1", {}), HasSubstr("Nothing was predicted"));
   EXPECT_NO_THROW(

@@ -12,7 +12,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kListedRanksMax = 128;
-constexpr std::size_t kListedIterationsMax = 1000;
+constexpr std::size_t kListedIterationsMax = 10'000;
 constexpr std::size_t kListedOddMax = 100;
 constexpr std::size_t kListedKernelsMax = 256;
 constexpr std::size_t kListedSourcesMax = 64;

@@ -1,14 +1,38 @@
 // The drawings of a job's page: iterations with their band, memory by rank.
 
 import {svg} from "./element.js";
-import {bytes, seconds, ticks} from "./numbers.js";
+import {bytes, count, seconds, ticks} from "./numbers.js";
 import {bandText} from "./job_fields.js";
 
+const POINTS_MAX = 500; // Of a drawing that shows each value by a point.
 const MARGIN = {left: 64, right: 12, top: 14, bottom: 26};
 
 /** Linear, from the data's range to the drawing's. */
 const scale = (low, high, from, to) => (value) =>
   from + (high > low ? (value - low) / (high - low) : 0.5) * (to - from);
+
+function rangeOf(values) {
+  return values.reduce(([least, most], value) => [Math.min(least, value), Math.max(most, value)],
+    [Infinity, -Infinity]);
+}
+
+/** Pairs of position and value to draw in so many columns: of each column the least and the most, so that no peak is
+ * lost; all values, where there is room for them. */
+export function thinned(values, columns) {
+  if (values.length <= 2 * columns) return values.map((value, i) => [i, value]);
+  const kept = [];
+  for (let column = 0; column < columns; ++column) {
+    const end = Math.floor((column + 1) * values.length / columns);
+    let least = Math.floor(column * values.length / columns);
+    let most = least;
+    for (let i = least + 1; i < end; ++i) {
+      if (values[i] < values[least]) least = i;
+      if (values[i] > values[most]) most = i;
+    }
+    for (const i of least < most ? [least, most] : [most, least]) kept.push([i, values[i]]);
+  }
+  return kept;
+}
 
 function horizontal(y, at, width, text) {
   return [svg("line", {class: "grid", x1: MARGIN.left, x2: width - MARGIN.right, y1: y(at), y2: y(at)}),
@@ -18,7 +42,8 @@ function horizontal(y, at, width, text) {
 /** Each measured iteration against the band of the prediction. `more`: how many are expected. */
 export function iterationChart({times, warmup, time, odd, more}, width, height) {
   const values = times.concat(time ? [time.low, time.high] : []);
-  const [lowest, highest] = [Math.min(...values), Math.max(...values)];
+  const [lowest, highest] = rangeOf(values);
+  const [least, most] = rangeOf(times);
   const room = (highest - lowest || highest || 1) * 0.12;
   const [low, high] = [Math.max(0, lowest - room), highest + room];
   const y = scale(low, high, height - MARGIN.bottom, MARGIN.top);
@@ -35,11 +60,12 @@ export function iterationChart({times, warmup, time, odd, more}, width, height) 
   }
   if (times.length > 1) {
     children.push(svg("polyline", {class: "line",
-      points: times.map((value, i) => `${place(i)},${y(value)}`).join(" ")}));
+      points: thinned(times, Math.ceil(width)).map(([i, value]) => [place(i), y(value)])}));
   }
   const radius = times.length > 120 ? 1.5 : times.length > 40 ? 2.5 : 4;
   times.forEach((value, i) => {
     const number = warmup + i + 1;
+    if (times.length > POINTS_MAX && !odd.has(number)) return;
     children.push(svg("circle", {class: odd.has(number) ? "point odd" : "point",
       cx: place(i), cy: y(value), r: odd.has(number) ? radius + 1 : radius},
     svg("title", {}, `iteration ${number}: ${seconds(value, 6)}`)));
@@ -49,8 +75,8 @@ export function iterationChart({times, warmup, time, odd, more}, width, height) 
     children.push(svg("text", {x: place(i), y: height - 8, "text-anchor": "middle"}, warmup + i + 1));
   }
   return svg("svg", {width, height, viewBox: `0 0 ${width} ${height}`, role: "img",
-    "aria-label": `${times.length} measured iterations, from ${seconds(Math.min(...times))} to ` +
-      `${seconds(Math.max(...times))}${time ? `; ${bandText(time)}` : ""}`}, children);
+    "aria-label": `${count(times.length)} measured iterations, from ${seconds(least)} to ` +
+      `${seconds(most)}${time ? `; ${bandText(time)}` : ""}`}, children);
 }
 
 /** A column for each rank's peak, under the line of the device's capacity. */

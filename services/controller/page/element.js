@@ -5,12 +5,16 @@ import {shown} from "./text.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 
+// What a drawing is made of, [[x, y], ...]: numbers of our own, which no program writes, so that they need no limit.
+const coordinates = (pairs) => pairs.map((pair) => pair.map((value) => value.toFixed(1)).join(",")).join(" ");
+
 function fill(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes || {})) {
     if (value === undefined || value === null || value === false) continue;
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
     else if (name === "style") for (const [k, v] of Object.entries(value)) node.style.setProperty(k, v);
     else if (name === "value") node.value = value;
+    else if (name === "points") node.setAttribute(name, coordinates(value));
     else node.setAttribute(name, value === true ? "" : name === "href" ? value : shown(value));
   }
   append(node, children);

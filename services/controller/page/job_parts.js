@@ -8,13 +8,21 @@ import {responsive, stackedBar} from "./marks.js";
 import {PARTS, predictionOf, SOURCES, timeOf} from "./job_fields.js";
 import {toYaml} from "./yaml.js";
 
+const LISTED_MAX = 10000; // Iterations in a document.
+const ROWS_MAX = 1000; // Of the table of iterations.
+
 const fragment = (...children) => {
   const node = document.createDocumentFragment();
   append(node, children);
   return node;
 };
 
-const details = (title, ...children) => el("details", {}, el("summary", {}, title), children);
+// `make`: the content, once it is opened.
+function details(title, make) {
+  const node = el("details", {}, el("summary", {}, title));
+  node.addEventListener("toggle", () => append(node, [make()]), {once: true});
+  return node;
+}
 
 function unevenText(uneven, median) {
   if (!uneven) return "";
@@ -43,7 +51,7 @@ export const iterationsPart = {
     const running = (job.status || {}).phase === "Running";
     return {times: times.map((one) => one * 1e-12), warmup, time: timeOf(job),
       uneven: prediction.unevenIterations,
-      more: running ? Math.min(rule.measure === undefined ? 5 : rule.measure, 1000) : 0};
+      more: running ? Math.min(rule.measure === undefined ? 5 : rule.measure, LISTED_MAX) : 0};
   },
   render: (data) => {
     const odd = new Set(((data.uneven || {}).iterations || []).map((one) => one.iteration));
@@ -53,9 +61,11 @@ export const iterationsPart = {
         "The shaded band holds the iteration time with 90 % probability, by the errors of the estimates; ",
         "points are what the simulation gave. The axis does not begin at zero."),
       unevenText(data.uneven, data.time && data.time.p50),
-      details("As a table", table("Measured iterations",
+      details("As a table", () => [table("Measured iterations",
         [{title: "Iteration"}, {title: "Time", number: true}],
-        data.times.slice(0, 1000).map((value, i) => [data.warmup + i + 1, seconds(value, 6)]))));
+        data.times.slice(0, ROWS_MAX).map((value, i) => [data.warmup + i + 1, seconds(value, 6)])),
+      data.times.length > ROWS_MAX && el("p", {class: "note"},
+        `The first ${count(ROWS_MAX)} of ${count(data.times.length)}; the document (JSON) has all.`)]));
   },
 };
 
@@ -122,7 +132,7 @@ export const memoryPart = {
         el("h3", {}, "By rank"),
         responsive((width, height) =>
           memoryChart({ranks: memory.ranks, capacity: memory.capacityBytes}, width, height), 150),
-        details("As a table", table("Peak memory by rank", [{title: "Rank"}, {title: "Peak", number: true}],
+        details("As a table", () => table("Peak memory by rank", [{title: "Rank"}, {title: "Peak", number: true}],
           memory.ranks.map((rank) => [rank.rank, bytes(rank.peakReservedBytes)])))) : "");
   },
 };

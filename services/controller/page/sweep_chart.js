@@ -39,7 +39,7 @@ export function sweepChart(points, all, width, height) {
   svg("text", {x: 6, y: 11}, throughputTitle));
   const front = points.filter((row) => row.front).sort((a, b) => worth(a) - worth(b));
   if (front.length > 1) {
-    children.push(svg("polyline", {class: "front-line", points: front.map((row) => place(row).join(",")).join(" ")}));
+    children.push(svg("polyline", {class: "front-line", points: front.map(place)}));
   }
   // Those of the front are drawn last, and differ in shape.
   for (const row of [...points.filter((one) => !one.front), ...front]) {
