@@ -39,7 +39,10 @@ def test_the_python_package_predicts_sweeps_and_compares(world):
     band = report.iteration_seconds
     assert report.ok and 0 < band.low < band.mean < band.high, f"the report: {report}"
     assert band == sweep["h100"].iteration_seconds, "a flag and a document predict differently"
-    assert abs(report.tokens_per_second * band.mean - 1000) < 1, f"tokens: {report.tokens_per_second}"
+    assert abs(report.tokens_per_second * band.steady - 1000) < 1, f"tokens: {report.tokens_per_second}"
+    rate = report.throughput
+    assert rate.unit == "tokens" and rate.low < rate.per_second == report.tokens_per_second < rate.high, f"{rate}"
+    assert len(report.throughput_over_iterations) == report.prediction["measuredIterations"], f"{rate}"
     assert abs(sum(report.breakdown.values()) - 1) < 1e-6 and report.fits, f"the report: {report}"
     assert "<table" in report._repr_html_() and "Complete" in str(report), f"the report: {report}"
 

@@ -66,10 +66,18 @@ def test_the_form_says_what_is_wrong_in_the_words_of_the_api_until_nothing_is(br
 
 
 def test_a_job_is_submitted_by_the_form_and_followed_to_its_end(by_form, job):
-    tab, mean = by_form.followed, job["status"]["prediction"]["iterationSeconds"]["mean"]
-    number, unit = re.fullmatch(r"([\d.]+)\s*(\S+)", tab.inner_text(".large").strip()).groups()
-    assert float(number) == pytest.approx(mean * {"s": 1, "ms": 1e3, "µs": 1e6}[unit], rel=1e-3)
-    assert tab.locator(".chart circle").count() == 5, "not every measured iteration is a point"
+    tab, prediction = by_form.followed, job["status"]["prediction"]
+    number, unit = re.fullmatch(r"([\d.,]+)\s*(\S+)", tab.inner_text(".large").strip()).groups()
+    assert unit == "tokens/s", "the first figure is not the throughput"
+    assert float(number.replace(",", "")) == pytest.approx(prediction["throughput"]["perSecond"], rel=1e-3)
+    first = tab.inner_text(".figures .figure:first-child")
+    number, unit = re.search(r"Predicted iteration\s+([\d.]+)\s*(\S+)", first).groups()
+    steady = prediction["steadyIteration"]["seconds"]
+    assert float(number) == pytest.approx(steady * {"s": 1, "ms": 1e3, "µs": 1e6}[unit], rel=1e-3)
+    assert tab.inner_text(".parts section:first-child h2") == "Throughput", "the first curve is another"
+    for title in ("Throughput", "Iterations"):
+        points = tab.locator(f"section:has(h2:text-is('{title}')) .chart circle")
+        assert points.count() == 5, f"not every measured iteration is a point of {title}"
     assert tab.locator(".topology svg rect.gpu").count() == 2
     assert GPUS[0] in tab.inner_text(".target"), "the head does not name the GPU"
     by_form.picture(tab, "job")
@@ -241,7 +249,7 @@ def load_job(browser, name):
     tab.wait_for_selector("h1:text-is('Clusters')")
     tab.goto("about:blank")
     tab.goto(f"{browser.address}/#/jobs/default/{name}", wait_until="commit")
-    took = browser.until(tab, "document.querySelectorAll('.chart svg .line').length >= 1")
+    took = browser.until(tab, "document.querySelectorAll('.chart svg .line').length >= 2")
     return tab, took
 
 

@@ -5,12 +5,23 @@ For notebooks and scripts around a training job; the training script itself need
     import eidolon
 
     report = eidolon.predict(["torchrun", "train.py"], gpu="H100-SXM5-80GB", gpus_per_server=8)
-    report.iteration_seconds.mean
+    report.throughput, report.iteration_seconds
 
 `sweep` predicts one command on several clusters, `compare` shows two reports beside each other.
 """
 
 from eidolon.predicting import PredictionError, predict, sweep
-from eidolon.report import Band, Comparison, Report, Sweep, compare
+from eidolon.report import Band, Comparison, ExtraWork, Report, Sweep, Throughput, compare
 
-__all__ = ["Band", "Comparison", "PredictionError", "Report", "Sweep", "compare", "predict", "sweep"]
+__all__ = [
+    "Band",
+    "Comparison",
+    "ExtraWork",
+    "PredictionError",
+    "Report",
+    "Sweep",
+    "Throughput",
+    "compare",
+    "predict",
+    "sweep",
+]

@@ -67,6 +67,7 @@ def predict(
     warmup: int = 3,
     measure: int = 5,
     tokens: int | None = None,
+    samples: int | None = None,
     host_model: str = "counted",
     cwd: str | os.PathLike[str] | None = None,
     env: Mapping[str, str] | None = None,
@@ -78,8 +79,8 @@ def predict(
 
     `command` is the program and its arguments, `cwd` where it runs, `env` what is added to this process's
     environment. `cluster` is a file with a SimulatedCluster document, or the document or its `spec` as a mapping; or
-    name a `gpu` or a `preset` instead. `tokens` are those of an iteration of the whole job. `options` are further
-    flags of `eidolon run` by their names, such as `fold="required"`. `timeout` is in seconds of this machine.
+    name a `gpu` or a `preset` instead. `tokens` and `samples` are those of an iteration of the whole job. `options` are
+    further flags of `eidolon run` by their names, such as `fold="required"`. `timeout` is in seconds of this machine.
 
     Raises `PredictionError` when the command is refused, or, with `check`, when the job fails; its `report` then says
     what is known. `subprocess.TimeoutExpired` after `timeout`.
@@ -94,6 +95,7 @@ def predict(
         "warmup": warmup,
         "measure": measure,
         "tokens": tokens,
+        "samples": samples,
         "host-model": host_model,
         **options,
     }

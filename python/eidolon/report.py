@@ -36,16 +36,56 @@ def _text(rows: list[list[str]], title: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Band:
-    """Seconds of an iteration; `low` and `high` are the 90 % band of the estimate."""
+    """Seconds of an iteration. `steady`: of one that repeats, without the extra work of some (evaluations, checkpoints);
+    `low` and `high`: its 90 % band by the errors of the estimates. `mean`, `p50`, `p90`: of all measured iterations."""
 
-    mean: float
+    steady: float
     low: float
     high: float
+    mean: float
     p50: float
     p90: float
 
     def __str__(self) -> str:
-        return f"{format_seconds(self.mean)} ({format_seconds(self.low)} to {format_seconds(self.high)})"
+        return f"{format_seconds(self.steady)} ({format_seconds(self.low)} to {format_seconds(self.high)})"
+
+
+@dataclasses.dataclass(frozen=True)
+class Throughput:
+    """What the whole job does in a second, in the steady state. `unit`: tokens, samples or iterations, the first that is
+    known; `low` and `high`: the 90 % band (`high` is infinite where the band of the iteration begins at 0). `source`:
+    declared or derived from launches; None of iterations."""
+
+    unit: str
+    per_second: float
+    low: float
+    high: float
+    per_iteration: float
+    source: str | None = None
+
+    def __str__(self) -> str:
+        digits = ",.0f" if self.per_second >= 1000 else ".4g"
+        text = f"{self.per_second:{digits}} {self.unit}/s"
+        if self.high == float("inf"):
+            return f"{text} (at least {self.low:{digits}})"
+        return f"{text} ({self.low:{digits}} to {self.high:{digits}})"
+
+
+@dataclasses.dataclass(frozen=True)
+class ExtraWork:
+    """What some iterations do besides what all do. `what`: evaluation, checkpoint, ...; `every`: it comes back after so
+    many iterations, None when that is not known; `seconds`: of one time; `seconds_per_iteration`: on average."""
+
+    what: str
+    every: int | None
+    times: int
+    seconds: float
+    seconds_per_iteration: float
+
+    def __str__(self) -> str:
+        when = f"every {self.every} steps" if self.every else f"{self.times} times"
+        each = format_seconds(self.seconds)
+        return f"{when}: {format_seconds(self.seconds_per_iteration)} a step on average, {each} each time"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,7 +130,36 @@ class Report:
     def iteration_seconds(self) -> Band | None:
         """None when no iteration was measured."""
         found = self.prediction.get("iterationSeconds")
-        return Band(*(float(found[name]) for name in ("mean", "low", "high", "p50", "p90"))) if found else None
+        if not found:
+            return None
+        steady = self.prediction.get("steadyIteration", {**found, "seconds": found["mean"]})
+        return Band(
+            *(float(steady[name]) for name in ("seconds", "low", "high")),
+            *(float(found[name]) for name in ("mean", "p50", "p90")),
+        )
+
+    @property
+    def throughput(self) -> Throughput | None:
+        """None when no iteration was measured."""
+        found = self.prediction.get("throughput")
+        if not found:
+            return None
+        rates = (float(found.get(name, "inf")) for name in ("perSecond", "low", "high", "perIteration"))
+        return Throughput(found["unit"], *rates, source=found.get("source"))
+
+    @property
+    def throughput_over_iterations(self) -> list[float]:
+        """Of each measured iteration, in the unit of `throughput`."""
+        one = self.throughput.per_iteration if self.throughput else 0.0
+        return [one / (time * 1e-12) for time in self.prediction.get("iterationPicoseconds", []) if time > 0]
+
+    @property
+    def extra_work(self) -> list[ExtraWork]:
+        """Evaluations, checkpoints and the like that some iterations have, most expensive first."""
+        return [
+            ExtraWork(one["what"], one.get("every"), one["times"], one["seconds"], one["secondsPerIteration"])
+            for one in self.prediction.get("extraWork", [])
+        ]
 
     @property
     def tokens_per_second(self) -> float | None:
@@ -120,7 +189,7 @@ class Report:
     @property
     def peak_memory_bytes(self) -> int | None:
         """Of the rank that needs most."""
-        return self.prediction.get("memory", {}).get("peakBytes")
+        return self.prediction.get("memory", {}).get("peakReservedBytes")
 
     @property
     def fits(self) -> bool | None:
@@ -134,6 +203,9 @@ class Report:
     def _rows(self) -> list[list[str]]:
         verdict = f"{self.phase}: {self.reason}" if self.reason else self.phase
         rows = [["job", verdict + (f": {self.message}" if self.message and not self.ok else "")]]
+        if self.throughput:
+            source = ", derived from launches" if self.throughput.source == "derived" else ""
+            rows.append(["throughput", f"{self.throughput}{source}"])
         server = self.prediction.get("target", {}).get("cluster", {}).get("server", {})
         if server:
             target = self.prediction["target"]
@@ -141,10 +213,8 @@ class Report:
             rows.append(["on", on])
         if self.iteration_seconds:
             rows.append(["iteration", str(self.iteration_seconds)])
+            rows += [[f"  + {extra.what}", str(extra)] for extra in self.extra_work]
             rows += [[f"  {_PARTS.get(name, name)}", f"{share:.1%}"] for name, share in self.breakdown.items()]
-        if self.tokens_per_second:
-            source = ", derived from launches" if self.tokens_source == "derived" else ""
-            rows.append(["throughput", f"{self.tokens_per_second:,.0f} tokens/s{source}"])
         if self.model_flops_utilization:
             rows.append(["model FLOPs utilization", f"{self.model_flops_utilization:.1%}"])
         if self.peak_memory_bytes is not None:
@@ -176,7 +246,7 @@ class Comparison:
     def speedup(self) -> float | None:
         """How many times faster an iteration of the second is; None when one of them has none."""
         one, other = self.first.iteration_seconds, self.second.iteration_seconds
-        return one.mean / other.mean if one and other else None
+        return one.steady / other.steady if one and other else None
 
     @property
     def distinct(self) -> bool | None:
@@ -219,15 +289,16 @@ class Sweep(Mapping[str, Report]):
     @property
     def fastest(self) -> str | None:
         """The cluster with the shortest iteration; None when no job was predicted."""
-        known = {name: r.iteration_seconds.mean for name, r in self.items() if r.ok and r.iteration_seconds}
+        known = {name: r.iteration_seconds.steady for name, r in self.items() if r.ok and r.iteration_seconds}
         return min(known, key=known.__getitem__) if known else None
 
     def _rows(self) -> list[list[str]]:
-        rows = [["cluster", "iteration", "peak memory", "result"]]
+        rows = [["cluster", "throughput", "iteration", "peak memory", "result"]]
         for name, report in self.items():
             peak = report.peak_memory_bytes
             rows.append(
-                [name, str(report.iteration_seconds or "-"), "-" if peak is None else f"{peak / 2**30:.1f} GiB"]
+                [name, str(report.throughput or "-"), str(report.iteration_seconds or "-")]
+                + ["-" if peak is None else f"{peak / 2**30:.1f} GiB"]
                 + [report.phase if report.ok else f"{report.phase}: {report.reason}"]
             )
         return rows

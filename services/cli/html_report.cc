@@ -32,6 +32,8 @@ using controller::shown::CountAt;
 using controller::shown::FormatCount;
 using controller::shown::FormatSeconds;
 using controller::shown::FormatSpan;
+using controller::shown::Headline;
+using controller::shown::HeadlineOf;
 using controller::shown::KernelTitle;
 using controller::shown::NumberAt;
 using controller::shown::Percent;
@@ -84,14 +86,9 @@ struct Time {
 };
 
 Time TimeOf(const json& prediction) {
-  const json& iteration = At(prediction, {"iterationSeconds"});
-  if (iteration.is_object()) {
-    return {"Predicted iteration", NumberAt(iteration, {"mean"}), NumberAt(iteration, {"low"}),
-            NumberAt(iteration, {"high"})};
-  }
-  const json& program = At(prediction, {"program"});
-  return {"Predicted program", NumberAt(program, {"seconds"}), NumberAt(program, {"low"}),
-          NumberAt(program, {"high"})};
+  const Headline headline = HeadlineOf(prediction);
+  return {headline.is_iteration ? "Predicted iteration" : "Predicted program", headline.seconds,
+          headline.low, headline.high};
 }
 
 std::string TargetText(const json& job) {
@@ -122,16 +119,24 @@ std::string Figure(const std::string& title, const std::string& value, const std
                                       Element("div", {{"class", "note"}}, Escape(note))));
 }
 
+// What some iterations do besides.
+std::string ExtraWork(const json& prediction) {
+  std::string notes;
+  for (const std::string& line : DescribeExtraWork(prediction)) notes += Note(line);
+  return notes;
+}
+
 std::string Hero(const json& job) {
   const json& prediction = At(job, {"status", "prediction"});
   const Time time = TimeOf(prediction);
   if (time.mean <= 0) return Element("div", {{"class", "hero waiting"}}, "Nothing was predicted.");
   std::string figures;
-  if (const double tokens = NumberAt(prediction, {"tokensPerSecond"}); tokens > 0) {
-    figures += Figure("Throughput", FormatCount(tokens) + " tokens/s", DescribeTokens(prediction));
-  } else if (const std::string unknown = TextAt(prediction, {"tokensNotDerived"});
-             !unknown.empty()) {
-    figures += Figure("Throughput", "–", StrCat("Tokens are not derived: ", unknown));
+  if (const std::string rate = DescribeThroughput(prediction, ""); !rate.empty()) {
+    std::string note = DescribeThroughputBand(prediction);
+    std::string more = DescribeMissingUnit(prediction);
+    if (more.empty()) more = DescribeTokens(prediction);
+    if (!more.empty()) note += (note.empty() ? "" : "; ") + more;
+    figures += Figure("Throughput", rate, note);
   }
   if (const double share = NumberAt(prediction, {"modelFlopsUtilization"}); share > 0) {
     const bool is_derived = TextAt(prediction, {"modelFlopsSource"}) == "derived";
@@ -163,7 +168,8 @@ std::string Hero(const json& job) {
       Element("div", {{"class", "what"}}, time.what) +
       Element("div", {{"class", "large"}}, Escape(FormatSeconds(time.mean))) +
       Note(StrCat("90 % between ", FormatSeconds(time.low), " and ", FormatSeconds(time.high),
-                  ", by the errors of the estimates and of the host's time"));
+                  ", by the errors of the estimates and of the host's time")) +
+      ExtraWork(prediction);
   return Element("div", {{"class", "hero"}},
                  Element("div", {{"class", "lead-figure"}}, lead) +
                      Element("dl", {{"class", "figures"}}, figures));
@@ -444,12 +450,12 @@ std::string FormatHtmlReport(const json& job, const std::string& version, const 
                                    ? Element("pre", {{"class", "document"}, {"tabindex", "0"}},
                                              Escape(controller::job::ToYaml(spec), 100'000))
                                    : "";
-  const std::string head =
-      Element("div", {{"class", "job-head"}},
-              Text("h1", name) + Element("p", {{"class", "target"}}, Escape(TargetText(job))) +
-                  Note(StrCat(PhaseOf(job), ", ", TextAt(condition, {"reason"}), ": ",
-                              TextAt(condition, {"message"}))) +
-                  warnings);
+  const std::string head = Element(
+      "div", {{"class", "job-head"}},
+      Text("h1", name) + Element("p", {{"class", "target"}}, Escape(TargetText(job))) +
+          Note(StrCat(PhaseOf(job), ", ", TextAt(condition, {"reason"}), ": ",
+                      TextAt(condition, {"message"}))) +
+          warnings);
   const std::string parts = Element(
       "div", {{"class", "parts"}},
       Part("Iterations", Iterations(prediction), true) +

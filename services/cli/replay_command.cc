@@ -146,6 +146,8 @@ void AddChanges(CLI::App* replay, ReplayFlags* flags) {
       ->capture_default_str();
   replay->add_option("--tokens", changes.tokens, "tokens per iteration of the whole job")
       ->check(CLI::Range(1, kReplayCountMax));
+  replay->add_option("--samples", changes.samples, "samples per iteration, such as images")
+      ->check(CLI::Range(1, kReplayCountMax));
 }
 
 }  // namespace

@@ -72,6 +72,7 @@ json MakeReplayDocument(const RecordedJob& recorded, const std::string& path,
   if (spec.contains("values")) spec["values"].erase("declared");
   ChangeCluster(changes, &spec["cluster"]);
   if (changes.tokens > 0) spec["iterations"]["tokens"] = changes.tokens;
+  if (changes.samples > 0) spec["iterations"]["samples"] = changes.samples;
   spec["folding"] = {{"mode", "off"}};
   spec["replay"] = {{"recording", path}, {"hostFactor", changes.host_factor}};
   if (changes.kernel_factor != 1) spec["replay"]["kernelFactor"] = changes.kernel_factor;
@@ -94,8 +95,13 @@ bool ArePredictedAlike(const json& status, const json& other) {
 }
 
 std::string FormatReplay(const RecordedJob& recorded, const json& replayed, std::uint64_t queries) {
-  const double before = NumberAt(recorded.status, {"prediction", "iterationSeconds", "mean"});
-  const double after = NumberAt(replayed, {"status", "prediction", "iterationSeconds", "mean"});
+  const auto seconds_of = [](const json& status) {
+    const controller::shown::Headline time =
+        controller::shown::HeadlineOf(At(status, {"prediction"}));
+    return time.is_iteration ? time.seconds : 0;
+  };
+  const double before = seconds_of(recorded.status);
+  const double after = seconds_of(At(replayed, {"status"}));
   const double run = NumberAt(recorded.status, {"simulation", "wallSeconds"});
   const double replay = NumberAt(replayed, {"status", "simulation", "wallSeconds"});
   std::string text;

@@ -27,6 +27,7 @@ struct ReplayChanges {
   double communication_factor = 1;       // The same of transfers between GPUs.
   bool even_hosts = false;               // All hosts work as little as the one that worked least.
   std::uint64_t tokens = 0;              // Of an iteration.
+  std::uint64_t samples = 0;             // The same.
 };
 
 // What was recorded: the job's document, and its status when it was over.

@@ -27,6 +27,8 @@ using controller::shown::CountAt;
 using controller::shown::FormatCount;
 using controller::shown::FormatSeconds;
 using controller::shown::FormatSpan;
+using controller::shown::Headline;
+using controller::shown::HeadlineOf;
 using controller::shown::Line;
 using controller::shown::NumberAt;
 using controller::shown::Percent;
@@ -132,34 +134,21 @@ std::string FormatProgram(const json& job) {
                             FormatCount(NumberAt(program, {"launches"})), " launches"));
 }
 
-std::string FormatThroughput(const json& prediction) {
-  const double tokens = NumberAt(prediction, {"tokensPerSecond"});
-  const std::string unknown = TextAt(prediction, {"tokensNotDerived"});
-  if (tokens <= 0) {
-    if (unknown.empty()) return "";
-    return Line("throughput", StrCat("tokens are not derived: ", unknown));
-  }
-  std::string throughput = FormatCount(tokens) + " tokens/s";
-  const double utilization = NumberAt(prediction, {"modelFlopsUtilization"});
-  if (utilization > 0) throughput += "   model FLOPs utilization " + Percent(utilization);
-  if (TextAt(prediction, {"modelFlopsSource"}) == "derived") throughput += " (derived)";
-  if (const std::string note = DescribeTokens(prediction); !note.empty()) {
-    throughput += "   " + note;
-  }
-  return Line("throughput", throughput);
+std::string FormatExtraWork(const json& prediction) {
+  std::string text;
+  for (const std::string& line : DescribeExtraWork(prediction)) text += Line("", line);
+  return text;
 }
 
 std::string FormatTimes(const json& prediction) {
   const json& time = At(prediction, {"iterationSeconds"});
   if (!time.is_object()) return "";
-  std::string text =
-      Line("iteration", StrCat(FormatSeconds(NumberAt(time, {"mean"})), "   90 % band ",
-                               FormatSeconds(NumberAt(time, {"low"})), " to ",
-                               FormatSeconds(NumberAt(time, {"high"})), "   p50 ",
-                               FormatSeconds(NumberAt(time, {"p50"})), "   p90 ",
-                               FormatSeconds(NumberAt(time, {"p90"})))) +
-      FormatUnevenness(prediction);
-  return text + FormatThroughput(prediction);
+  const Headline headline = HeadlineOf(prediction);
+  return Line("iteration", StrCat(FormatSeconds(headline.seconds), "   90 % band ",
+                                  FormatSeconds(headline.low), " to ", FormatSeconds(headline.high),
+                                  "   p50 ", FormatSeconds(NumberAt(time, {"p50"})), "   p90 ",
+                                  FormatSeconds(NumberAt(time, {"p90"})))) +
+         FormatExtraWork(prediction) + FormatUnevenness(prediction);
 }
 
 std::string FormatHostTime(const json& prediction) {
@@ -314,28 +303,30 @@ std::string FormatSureness(const json& prediction) {
 std::string FormatReport(const json& job) {
   const json& status = At(job, {"status"});
   const json& prediction = At(status, {"prediction"});
-  return FormatVerdict(job) + FormatTarget(job) + FormatTimes(prediction) + FormatProgram(job) +
-         FormatMatrixRate(prediction) + FormatBreakdown(prediction) +
-         FormatCriticalPath(prediction) + FormatKernels(prediction) + FormatFolding(prediction) +
-         FormatHostTime(prediction) + FormatMemory(prediction) + FormatSureness(prediction) +
-         FormatCost(status);
+  return FormatVerdict(job) + FormatThroughput(prediction) + FormatTarget(job) +
+         FormatTimes(prediction) + FormatProgram(job) + FormatMatrixRate(prediction) +
+         FormatBreakdown(prediction) + FormatCriticalPath(prediction) + FormatKernels(prediction) +
+         FormatFolding(prediction) + FormatHostTime(prediction) + FormatMemory(prediction) +
+         FormatSureness(prediction) + FormatCost(status);
 }
 
 std::string FormatTable(const std::vector<json>& jobs) {
-  std::vector<std::array<std::string, 6>> rows = {
-      {"NAMESPACE", "NAME", "STATE", "PROGRESS", "ITERATION", "CREATED"}};
+  std::vector<std::array<std::string, 7>> rows = {
+      {"NAMESPACE", "NAME", "STATE", "PROGRESS", "ITERATION", "THROUGHPUT", "CREATED"}};
   for (const json& job : jobs) {
     const json& progress = At(job, {"status", "progress"});
-    const double mean = NumberAt(job, {"status", "prediction", "iterationSeconds", "mean"});
+    const json& prediction = At(job, {"status", "prediction"});
+    const Headline headline = HeadlineOf(prediction);
     rows.push_back({TextAt(job, {"metadata", "namespace"}), TextAt(job, {"metadata", "name"}),
                     ShownPhaseOf(job),
                     progress.is_object()
                         ? StrCat(NumberAt(progress, {"iteration"}), "/", NumberAt(progress, {"of"}))
                         : "-",
-                    mean > 0 ? FormatSeconds(mean) : "-",
+                    headline.is_iteration ? FormatSeconds(headline.seconds) : "-",
+                    DescribeThroughput(prediction, "-"),
                     TextAt(job, {"metadata", "creationTimestamp"})});
   }
-  std::array<std::size_t, 6> widths{};
+  std::array<std::size_t, 7> widths{};
   for (const auto& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
   }

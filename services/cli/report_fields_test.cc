@@ -44,8 +44,9 @@ json ProgramWithEveryField() {
   json job = JobWithEveryField();
   json& prediction = job["status"]["prediction"];
   prediction["measuredIterations"] = 0;
-  for (const char* name : {"iterationSeconds", "iterationPicoseconds", "unevenIterations",
-                           "tokensPerSecond", "modelFlopsUtilization"}) {
+  for (const char* name :
+       {"iterationSeconds", "iterationPicoseconds", "unevenIterations", "steadyIteration",
+        "throughput", "extraWork", "tokensPerSecond", "modelFlopsUtilization"}) {
     prediction.erase(name);
   }
   prediction["criticalPath"].erase("iteration");

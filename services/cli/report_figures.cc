@@ -31,6 +31,11 @@ using nlohmann::json;
 
 namespace {
 
+// With four digits at least.
+std::string FormatRate(double rate) {
+  return rate >= 1000 ? FormatCount(rate) : Print("%.4g", rate);
+}
+
 bool IsOver(const json& job) {
   const std::string phase = PhaseOf(job);
   return phase == "Complete" || phase == "Failed" || phase == "Interrupted";
@@ -111,7 +116,70 @@ std::string DescribeIdleGpus(const json& job) {
                 " only");
 }
 
+// Documents of earlier versions have tokens alone.
+std::string DescribeThroughput(const json& prediction, const std::string& unknown) {
+  const double rate = NumberAt(prediction, {"throughput", "perSecond"});
+  if (rate > 0)
+    return StrCat(FormatRate(rate), " ", TextAt(prediction, {"throughput", "unit"}), "/s");
+  const double tokens = NumberAt(prediction, {"tokensPerSecond"});
+  return tokens > 0 ? FormatRate(tokens) + " tokens/s" : unknown;
+}
+
+std::string DescribeThroughputBand(const json& prediction) {
+  const double low = NumberAt(prediction, {"throughput", "low"});
+  const double high = NumberAt(prediction, {"throughput", "high"});
+  if (low <= 0) return "";
+  return StrCat("90 % band ", FormatRate(low),
+                high > 0 ? StrCat(" to ", FormatRate(high)) : " or more");
+}
+
+std::string DescribeMissingUnit(const json& prediction) {
+  if (TextAt(prediction, {"throughput", "unit"}) != "iterations") return "";
+  const std::string reason = TextAt(prediction, {"tokensNotDerived"});
+  return StrCat("tokens/s and samples/s are unknown", reason.empty() ? "" : ": " + reason,
+                "; declare --tokens or --samples");
+}
+
+std::vector<std::string> DescribeExtraWork(const json& prediction) {
+  std::vector<std::string> lines;
+  for (const json& extra : At(prediction, {"extraWork"})) {
+    const std::int64_t every = CountAt(extra, {"every"});
+    const std::string when = every > 0
+                                 ? StrCat(" every ", every, every == 1 ? " step" : " steps")
+                                 : StrCat(" in ", CountAt(extra, {"times"}), " of ",
+                                          CountAt(prediction, {"measuredIterations"}), " steps");
+    lines.push_back(StrCat("+ ", TextAt(extra, {"what"}), when, ": ",
+                           FormatSeconds(NumberAt(extra, {"secondsPerIteration"})),
+                           " a step on average, ", FormatSeconds(NumberAt(extra, {"seconds"})),
+                           " each time"));
+  }
+  if (!lines.empty()) {
+    lines.push_back(StrCat("mean of all measured steps: ",
+                           FormatSeconds(NumberAt(prediction, {"iterationSeconds", "mean"}))));
+  }
+  return lines;
+}
+
+std::string FormatThroughput(const json& prediction) {
+  std::string throughput = DescribeThroughput(prediction, "");
+  if (throughput.empty()) return "";
+  const std::string band = DescribeThroughputBand(prediction);
+  if (!band.empty()) throughput += "   " + band;
+  const double utilization = NumberAt(prediction, {"modelFlopsUtilization"});
+  if (utilization > 0) throughput += "   model FLOPs utilization " + Percent(utilization);
+  if (TextAt(prediction, {"modelFlopsSource"}) == "derived") throughput += " (derived)";
+  const std::string missing = DescribeMissingUnit(prediction);
+  const std::string note = missing.empty() ? DescribeTokens(prediction) : "";
+  return Line("throughput", throughput + (note.empty() ? "" : "   " + note)) +
+         (missing.empty() ? "" : Line("", missing));
+}
+
 std::string DescribeTokens(const json& prediction) {
+  const json& throughput = At(prediction, {"throughput"});
+  if (TextAt(throughput, {"unit"}) == "samples") {
+    return StrCat(FormatCount(NumberAt(throughput, {"perIteration"})), " samples an iteration",
+                  TextAt(throughput, {"source"}) == "derived" ? ", derived from launches" : "");
+  }
   const double tokens = NumberAt(prediction, {"tokensPerIteration"});
   const double derived = NumberAt(prediction, {"tokensDerived"});
   if (TextAt(prediction, {"tokensSource"}) == "derived") {

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 namespace eidolon::cli {
 
@@ -15,7 +16,17 @@ std::string DescribeIdleGpus(const nlohmann::json& job);
 // for; empty where it is not known.
 std::string DescribeHostTime(const nlohmann::json& prediction);
 
-// Where the number of tokens comes from, if not from the job alone; empty otherwise.
+// The whole job's in the steady state: "53 916 tokens/s"; `unknown` where nothing was measured.
+std::string DescribeThroughput(const nlohmann::json& prediction, const std::string& unknown);
+// Its band: "90 % band 51 800 to 56 200"; empty where there is none.
+std::string DescribeThroughputBand(const nlohmann::json& prediction);
+// Why the throughput is not in tokens or samples, and what to do; empty where it is.
+std::string DescribeMissingUnit(const nlohmann::json& prediction);
+// What some iterations do besides, what it costs, and the mean with it: a line each.
+std::vector<std::string> DescribeExtraWork(const nlohmann::json& prediction);
+std::string FormatThroughput(const nlohmann::json& prediction);
+// How many samples an iteration has, or where the number of tokens comes from, if not from the job
+// alone; empty otherwise.
 std::string DescribeTokens(const nlohmann::json& prediction);
 std::string FormatMatrixRate(const nlohmann::json& prediction);
 std::string FormatKernels(const nlohmann::json& prediction);

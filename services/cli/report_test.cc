@@ -35,6 +35,9 @@ json CompleteJob() {
       "prediction": {
         "measuredIterations": 5,
         "iterationSeconds": {"mean": 2.431, "p50": 2.43, "p90": 2.437, "low": 2.33, "high": 2.53},
+        "steadyIteration": {"seconds": 2.43, "low": 2.33, "high": 2.53, "count": 5},
+        "throughput": {"unit": "tokens", "perSecond": 53916.3, "low": 51785.4, "high": 56230.5,
+                       "perIteration": 131016.6},
         "tokensPerSecond": 53916.3, "modelFlopsUtilization": 0.412,
         "breakdown": {"compute": 0.81, "exposedCommunication": 0.12, "idle": 0.03, "host": 0.04},
         "memory": {"peakBytes": 61203283968, "peakReservedBytes": 66571993088,
@@ -170,8 +173,8 @@ TEST(ReportTest, TellsEverythingOfACompleteJob) {
   EXPECT_EQ(FormatReport(CompleteJob()),
             R"(llama  Complete  IterationsMeasured: 5 iterations were measured
   warning: outputs.timeline has no effect yet
-  iteration        2.431 s   90 % band 2.330 s to 2.530 s   p50 2.430 s   p90 2.437 s
-  throughput       53 916 tokens/s   model FLOPs utilization 41.2 %
+  throughput       53 916 tokens/s   90 % band 51 785 to 56 230   model FLOPs utilization 41.2 %
+  iteration        2.430 s   90 % band 2.330 s to 2.530 s   p50 2.430 s   p90 2.437 s
     compute          81.0 %  ███████████████████
     exposed comm.    12.0 %  ███
     idle              3.0 %  █
@@ -207,7 +210,7 @@ TEST(ReportTest, SaysWhenTheMeanStandsForNoIterationAndWhatTheOddOneDid) {
                    iteration 6: 2.232 s, 2.150 s more: host 1.980 s, compute 150.0 ms)"
                         R"(; copies to the host 140.0 ms
                    iteration 8: 42.00 ms, 40.00 ms less: compute 30.00 ms
-  throughput )"),
+    compute )"),
             std::string::npos)
       << report;
 }
@@ -228,7 +231,12 @@ TEST(ReportTest, TokensSayWhereTheyComeFromOrWhyTheyAreNotKnown) {
     prediction.erase(key);
   }
   prediction["tokensNotDerived"] = "no launch looks up rows";
+  prediction["throughput"] = json::parse(R"({"unit": "iterations", "perSecond": 0.41152})");
   const std::string unknown = FormatReport(job);
+  prediction["throughput"] =
+      json::parse(R"({"unit": "samples", "perSecond": 105.35, "low": 101.19, "high": 109.9,
+                      "perIteration": 256, "source": "derived"})");
+  const std::string samples = FormatReport(job);
 
   const std::string utilization = "model FLOPs utilization 41.2 %";
   EXPECT_THAT(declared, HasSubstr(utilization + "\n"));
@@ -238,16 +246,40 @@ TEST(ReportTest, TokensSayWhereTheyComeFromOrWhyTheyAreNotKnown) {
   EXPECT_THAT(
       derived,
       HasSubstr(utilization + " (derived)   131 072 tokens an iteration, derived from launches\n"));
+  EXPECT_THAT(unknown, HasSubstr("throughput       0.4115 iterations/s   model FLOPs"));
   EXPECT_THAT(unknown,
-              HasSubstr("throughput       tokens are not derived: no launch looks up rows\n"));
+              HasSubstr("\n                   tokens/s and samples/s are unknown: no launch "
+                        "looks up rows; declare --tokens or --samples\n"));
+  EXPECT_THAT(samples, HasSubstr("throughput       105.3 samples/s   90 % band 101.2 to 109.9   "
+                                 "model FLOPs utilization 41.2 % (derived)   256 samples an "
+                                 "iteration, derived from launches\n"));
+}
+
+TEST(ReportTest, TheHeadlineIsTheSteadyIterationBesideThePriceOfExtraWork) {
+  json job = CompleteJob();
+  json& prediction = job["status"]["prediction"];
+  prediction["iterationSeconds"]["mean"] = 2.51;
+  prediction["extraWork"] = json::parse(R"([
+      {"what": "evaluation", "times": 2, "every": 50, "seconds": 3.5, "secondsPerIteration": 0.07},
+      {"what": "checkpoint", "times": 1, "seconds": 0.05, "secondsPerIteration": 0.01}])");
+
+  EXPECT_THAT(FormatReport(job),
+              HasSubstr("  iteration        2.430 s   90 % band 2.330 s to 2.530 s   p50 2.430 s   "
+                        "p90 2.437 s\n"
+                        "                   + evaluation every 50 steps: 70.00 ms a step on "
+                        "average, 3.500 s each time\n"
+                        "                   + checkpoint in 1 of 5 steps: 10.00 ms a step on "
+                        "average, 50.00 ms each time\n"
+                        "                   mean of all measured steps: 2.510 s\n"));
 }
 
 TEST(ReportTest, AProgramWithoutIterationsHasATimeOfItsOwn) {
   json job = CompleteJob();
   json& prediction = job["status"]["prediction"];
   prediction["measuredIterations"] = 0;
-  for (const char* key : {"iterationSeconds", "tokensPerSecond", "memory", "unknownReads",
-                          "unknownReadSources", "unusedDeclarations", "unsupportedCalls"}) {
+  for (const char* key :
+       {"iterationSeconds", "steadyIteration", "throughput", "tokensPerSecond", "memory",
+        "unknownReads", "unknownReadSources", "unusedDeclarations", "unsupportedCalls"}) {
     prediction.erase(key);
   }
   prediction["program"] =
@@ -370,8 +402,9 @@ TEST(ReportTest, ProgressLineHasABarAndTheRemainingTime) {
 
 TEST(ReportTest, TableHasALinePerJob) {
   EXPECT_EQ(FormatTable({CompleteJob()}),
-            "NAMESPACE   NAME    STATE      PROGRESS   ITERATION   CREATED\n"
-            "default     llama   Complete   8/8        2.431 s     2026-11-21T10:00:00Z\n");
+            "NAMESPACE   NAME    STATE      PROGRESS   ITERATION   THROUGHPUT        CREATED\n"
+            "default     llama   Complete   8/8        2.430 s     53 916 tokens/s   "
+            "2026-11-21T10:00:00Z\n");
 }
 
 TEST(ReportTest, NumbersAreShortAndExactEnough) {

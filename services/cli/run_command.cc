@@ -230,6 +230,7 @@ void AddFlags(CLI::App* run, RunCommandFlags* flags) {
       ->check(CLI::IsMember({"measured", "counted", "fixed"}))
       ->capture_default_str();
   run->add_option("--tokens", f.tokens, "tokens per iteration of the whole job");
+  run->add_option("--samples", f.samples, "samples per iteration of the whole job, such as images");
   run->add_option("--parameters", f.parameters, "parameters of the model");
   run->add_option("--nvtx", f.boundary_nvtx, "an iteration is this NVTX range");
   run->add_option("--log-pattern", f.boundary_log, "an iteration ends with a line like this");

@@ -110,6 +110,7 @@ Result<json> MakeRunDocument(const RunFlags& flags, const std::string& working_d
   }
   json iterations = {{"warmup", flags.warmup}, {"measure", flags.measure}};
   if (flags.tokens > 0) iterations["tokens"] = flags.tokens;
+  if (flags.samples > 0) iterations["samples"] = flags.samples;
   if (flags.parameters > 0) iterations["parameters"] = flags.parameters;
   if (!flags.boundary_nvtx.empty()) iterations["boundary"]["nvtx"] = flags.boundary_nvtx;
   if (!flags.boundary_log.empty()) iterations["boundary"]["log"] = flags.boundary_log;

@@ -23,6 +23,7 @@ struct RunFlags {
   std::uint32_t measure = 5;
   std::string host_model = "counted";
   std::uint64_t tokens = 0;
+  std::uint64_t samples = 0;
   std::uint64_t parameters = 0;
   std::string boundary_nvtx;
   std::string boundary_log;

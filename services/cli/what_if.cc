@@ -36,7 +36,9 @@ std::string NextGpu(const std::string& gpu) {
 }
 
 double SecondsOf(const json& job) {
-  return NumberAt(job, {"status", "prediction", "iterationSeconds", "mean"});
+  const controller::shown::Headline time =
+      controller::shown::HeadlineOf(At(job, {"status", "prediction"}));
+  return time.is_iteration ? time.seconds : 0;
 }
 
 // Of the replay that is slowest, {"iterationSeconds", "change", "fits"}; a message where one has no

@@ -215,6 +215,7 @@ class SpecReader {
     rule.warmup = static_cast<std::uint32_t>(iterations->Integer("warmup", {0, 100'000}, 3));
     rule.measure = static_cast<std::uint32_t>(iterations->Integer("measure", {1, 100'000}, 5));
     rule.tokens = static_cast<std::uint64_t>(iterations->Integer("tokens", {1, kCountMax}, 0));
+    rule.samples = static_cast<std::uint64_t>(iterations->Integer("samples", {1, kCountMax}, 0));
     rule.parameters =
         static_cast<std::uint64_t>(iterations->Integer("parameters", {1, kCountMax}, 0));
     ReadBoundary(iterations);

@@ -38,6 +38,7 @@ struct IterationRule {
   std::string nvtx;           // Boundary: an NVTX range; empty: not by NVTX.
   std::string log;            // Boundary: a pattern of log lines; both empty: found by repetition.
   std::uint64_t tokens = 0;   // Per iteration, of the whole job; 0: not told.
+  std::uint64_t samples = 0;  // The same.
   std::uint64_t parameters = 0;  // Of the model; 0: not told.
 };
 

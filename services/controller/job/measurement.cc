@@ -160,9 +160,12 @@ Prediction Measurement::Predict() const {
   prediction.measured_iterations = static_cast<std::uint32_t>(measured.size());
   if (!measured.empty()) {
     AddTimes(measured, &prediction);
-    AddTokens(measured, &prediction);
+    const std::vector<const Iteration*> repeating = AddSteady(measured, &prediction);
+    const std::vector<RankTokens> ranks = TokensOf(*measured.front(), repeating);
+    AddTokens(ranks, &prediction);
+    AddThroughput(*measured.front(), ranks, &prediction);
     AddUnevenness(measured, &prediction);
-    AddShares(measured, &prediction);
+    AddShares(*measured.front(), repeating, &prediction);
   } else {
     AddProgram(&prediction);
   }
@@ -170,52 +173,69 @@ Prediction Measurement::Predict() const {
   return prediction;
 }
 
-void Measurement::AddTimes(const std::vector<const Iteration*>& measured,
-                           Prediction* prediction) const {
-  std::uint64_t sum = 0;
-  std::uint64_t error_sum = 0;
+std::uint64_t Measurement::LengthOf(const Iteration& iteration) {
+  return iteration.end_ps > iteration.start_ps ? iteration.end_ps - iteration.start_ps : 0;
+}
+
+// Seconds of one iteration, in which the job's ranks were as long in each state as these on
+// average.
+Measurement::MeanIteration Measurement::MeanOf(
+    const std::vector<const Iteration*>& iterations) const {
+  // Errors of estimates repeat in every iteration: they do not average out.
+  double error = 0;
   HostPart host;
-  for (const Iteration* iteration : measured) {
-    const std::uint64_t length =
-        iteration->end_ps > iteration->start_ps ? iteration->end_ps - iteration->start_ps : 0;
-    prediction->iteration_picoseconds.push_back(length);
-    sum += length;
-    error_sum += iteration->error_ps;
+  for (const Iteration* iteration : iterations) {
+    host.length += static_cast<double>(LengthOf(*iteration));
+    error += static_cast<double>(iteration->error_ps);
     const auto ranks = static_cast<double>(iteration->ranks.size());
     host.gaps += static_cast<double>(iteration->breakdown.host) / ranks;
     host.idle += static_cast<double>(iteration->breakdown.idle) / ranks;
     host.work += static_cast<double>(iteration->host_work_ps);
   }
-  std::vector<std::uint64_t> sorted = prediction->iteration_picoseconds;
-  std::sort(sorted.begin(), sorted.end());
-  const auto count = static_cast<double>(measured.size());
-  IterationSeconds seconds;
-  seconds.mean = static_cast<double>(sum) / count * kSecondsPerPicosecond;
-  seconds.p50 = Quantile(sorted, 0.5) * kSecondsPerPicosecond;
-  seconds.p90 = Quantile(sorted, 0.9) * kSecondsPerPicosecond;
-  // Errors of estimates repeat in every iteration: they do not average out.
-  host.length = static_cast<double>(sum);
-  const Band band = BandOf(static_cast<double>(error_sum), options_.host_time.error, host);
-  seconds.low = std::max(0.0, band.low / count * kSecondsPerPicosecond);
-  seconds.high = band.high / count * kSecondsPerPicosecond;
-  prediction->host_time->work_seconds = host.work / count * kSecondsPerPicosecond;
-  prediction->iteration_seconds = seconds;
+  const double unit = kSecondsPerPicosecond / static_cast<double>(iterations.size());
+  const Band band = BandOf(error, options_.host_time.error, host);
+  return {.seconds = host.length * unit,
+          .low = std::max(0.0, band.low * unit),
+          .high = band.high * unit,
+          .host_work = host.work * unit};
 }
 
-// A declared number counts; what the launches tell stands beside it.
-void Measurement::AddTokens(const std::vector<const Iteration*>& measured,
-                            Prediction* prediction) const {
+void Measurement::AddTimes(const std::vector<const Iteration*>& measured,
+                           Prediction* prediction) const {
+  for (const Iteration* iteration : measured) {
+    prediction->iteration_picoseconds.push_back(LengthOf(*iteration));
+  }
+  std::vector<std::uint64_t> sorted = prediction->iteration_picoseconds;
+  std::sort(sorted.begin(), sorted.end());
+  const MeanIteration mean = MeanOf(measured);
+  prediction->host_time->work_seconds = mean.host_work;
+  prediction->iteration_seconds = {.mean = mean.seconds,
+                                   .p50 = Quantile(sorted, 0.5) * kSecondsPerPicosecond,
+                                   .p90 = Quantile(sorted, 0.9) * kSecondsPerPicosecond,
+                                   .low = mean.low,
+                                   .high = mean.high};
+}
+
+std::vector<RankTokens> Measurement::TokensOf(
+    const Iteration& first, const std::vector<const Iteration*>& repeating) const {
   std::vector<RankTokens> ranks;
-  for (const std::int32_t rank : measured.front()->ranks) {
+  for (const std::int32_t rank : first.ranks) {
     const auto weight = options_.weights.find(rank);
+    const auto known = first.tokens.find(rank);
     RankTokens& told = ranks.emplace_back();
     if (weight != options_.weights.end()) told.weight = weight->second;
-    for (const Iteration* iteration : measured) {
+    if (known != first.tokens.end()) told.first = &known->second;
+    for (const Iteration* iteration : repeating) {
       const auto found = iteration->tokens.find(rank);
       if (found != iteration->tokens.end()) told.iterations.push_back(&found->second);
     }
-    if (told.iterations.size() < measured.size()) ranks.pop_back();
+    if (told.iterations.size() < repeating.size() || told.first == nullptr) ranks.pop_back();
   }
+  return ranks;
+}
+
+// A declared number counts; what the launches tell stands beside it.
+void Measurement::AddTokens(const std::vector<RankTokens>& ranks, Prediction* prediction) const {
   const base::Result<DerivedTokens> derived = DeriveTokens(ranks);
   TokenCount tokens{.is_declared = options_.tokens > 0};
   if (derived) {
@@ -226,9 +246,9 @@ void Measurement::AddTokens(const std::vector<const Iteration*>& measured,
   tokens.per_iteration =
       tokens.is_declared ? static_cast<double>(options_.tokens) : tokens.derived.value_or(0);
   prediction->tokens = tokens;
-  const double mean = prediction->iteration_seconds->mean;
-  if (tokens.per_iteration <= 0 || mean <= 0) return;
-  prediction->tokens_per_second = tokens.per_iteration / mean;
+  const double seconds = prediction->steady->seconds;
+  if (tokens.per_iteration <= 0 || seconds <= 0) return;
+  prediction->tokens_per_second = tokens.per_iteration / seconds;
   if (options_.peak_flops_per_gpu <= 0) return;
   double flops = derived ? derived->model_flops : 0;
   if (options_.parameters > 0) {
@@ -238,50 +258,50 @@ void Measurement::AddTokens(const std::vector<const Iteration*>& measured,
   if (flops == 0) return;
   prediction->model_flops_declared = options_.parameters > 0;
   prediction->model_flops_utilization =
-      flops / (mean * options_.peak_flops_per_gpu * std::max(options_.gpus, options_.ranks));
+      flops / (seconds * options_.peak_flops_per_gpu * std::max(options_.gpus, options_.ranks));
+}
+
+IterationParts Measurement::PartsOf(const Iteration& iteration) {
+  const auto seconds = [&](std::uint64_t ps) {
+    return static_cast<double>(ps) / static_cast<double>(iteration.ranks.size()) *
+           kSecondsPerPicosecond;
+  };
+  return {.length = static_cast<double>(LengthOf(iteration)) * kSecondsPerPicosecond,
+          .compute = seconds(iteration.breakdown.compute),
+          .exposed_communication = seconds(iteration.breakdown.exposed_communication),
+          .idle = seconds(iteration.breakdown.idle),
+          .host = seconds(iteration.breakdown.host),
+          .copies_to_host = seconds(iteration.copies_to_host_ps),
+          .copies_to_device = seconds(iteration.copies_to_device_ps)};
 }
 
 void Measurement::AddUnevenness(const std::vector<const Iteration*>& measured,
                                 Prediction* prediction) const {
   std::vector<IterationParts> parts;
-  for (std::size_t i = 0; i < measured.size(); ++i) {
-    const Iteration& iteration = *measured[i];
-    const auto seconds = [&](std::uint64_t ps) {
-      return static_cast<double>(ps) / static_cast<double>(iteration.ranks.size()) *
-             kSecondsPerPicosecond;
-    };
-    const auto length = static_cast<double>(prediction->iteration_picoseconds[i]);
-    parts.push_back({.length = length * kSecondsPerPicosecond,
-                     .compute = seconds(iteration.breakdown.compute),
-                     .exposed_communication = seconds(iteration.breakdown.exposed_communication),
-                     .idle = seconds(iteration.breakdown.idle),
-                     .host = seconds(iteration.breakdown.host),
-                     .copies_to_host = seconds(iteration.copies_to_host_ps),
-                     .copies_to_device = seconds(iteration.copies_to_device_ps)});
-  }
+  for (const Iteration* iteration : measured) parts.push_back(PartsOf(*iteration));
   prediction->unevenness = FindUnevenness(parts);
   prediction->first_measured = options_.warmup + 1;
 }
 
-void Measurement::AddShares(const std::vector<const Iteration*>& measured,
+void Measurement::AddShares(const Iteration& first, const std::vector<const Iteration*>& repeating,
                             Prediction* prediction) const {
   Breakdown time;
   Coverage busy;
   std::map<std::string, std::uint64_t> assumed;
-  for (const Iteration* iteration : measured) {
+  for (const Iteration* iteration : repeating) {
     time = Sum(time, iteration->breakdown);
     busy = Sum(busy, iteration->coverage);
     for (const auto& [name, amount] : iteration->assumed_kernels) assumed[name] += amount;
   }
   FillShares(time, busy, prediction);
   prediction->assumed_kernels = LargestFirst(assumed);
-  prediction->kernels = LongestFirst(measured.front()->kernels);
+  prediction->kernels = LongestFirst(first.kernels);
   std::uint64_t flops = 0;
-  for (const Iteration* iteration : measured) {
+  for (const Iteration* iteration : repeating) {
     for (const auto& [rank, counts] : iteration->counts) flops += counts.matrix_flops;
   }
-  const auto ranks = static_cast<double>(measured.front()->ranks.size());
-  AddMatrixRate(flops / measured.size(), ranks, prediction->iteration_seconds->mean, prediction);
+  const auto ranks = static_cast<double>(first.ranks.size());
+  AddMatrixRate(flops / repeating.size(), ranks, prediction->steady->seconds, prediction);
 }
 
 // `flops`: of `gpus` GPUs together, in `seconds`.

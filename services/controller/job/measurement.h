@@ -89,7 +89,8 @@ struct MeasurementOptions {
   std::uint32_t gpus = 0;   // Of the job, those of mirrored ranks included; 0: as many as run.
   std::uint32_t warmup = 3;
   std::uint32_t measure = 5;
-  std::uint64_t tokens = 0;  // Of the job in an iteration, declared; 0: not.
+  std::uint64_t tokens = 0;   // Of the job in an iteration, declared; 0: not.
+  std::uint64_t samples = 0;  // The same.
   std::uint64_t parameters = 0;
   double peak_flops_per_gpu = 0;  // 0: unknown, no utilization is reported.
   HostTime host_time;
@@ -145,12 +146,32 @@ class Measurement {
     Kernels kernels;
   };
 
+  struct MeanIteration {
+    double seconds = 0;
+    double low = 0;  // The band.
+    double high = 0;
+    double host_work = 0;
+  };
+
+  static std::uint64_t LengthOf(const Iteration& iteration);
+  static IterationParts PartsOf(const Iteration& iteration);
+  MeanIteration MeanOf(const std::vector<const Iteration*>& iterations) const;
   void CountFinished();
   static void AddKernels(const std::vector<KernelTime>& kernels, Kernels* kept);
   void AddTimes(const std::vector<const Iteration*>& measured, Prediction* prediction) const;
-  void AddTokens(const std::vector<const Iteration*>& measured, Prediction* prediction) const;
+  // Finds the iterations that repeat, and returns them.
+  std::vector<const Iteration*> AddSteady(const std::vector<const Iteration*>& measured,
+                                          Prediction* prediction) const;
+  // `repeating`: of the measured ones, in order.
+  std::vector<RankTokens> TokensOf(const Iteration& first,
+                                   const std::vector<const Iteration*>& repeating) const;
+  void AddTokens(const std::vector<RankTokens>& ranks, Prediction* prediction) const;
+  void AddThroughput(const Iteration& first, const std::vector<RankTokens>& ranks,
+                     Prediction* prediction) const;
   void AddUnevenness(const std::vector<const Iteration*>& measured, Prediction* prediction) const;
-  void AddShares(const std::vector<const Iteration*>& measured, Prediction* prediction) const;
+  // Of the repeating ones; kernels of the first measured one.
+  void AddShares(const Iteration& first, const std::vector<const Iteration*>& repeating,
+                 Prediction* prediction) const;
   void AddMatrixRate(std::uint64_t flops, double gpus, double seconds,
                      Prediction* prediction) const;
   void AddProgram(Prediction* prediction) const;

@@ -196,6 +196,33 @@ void AddTarget(const Prediction& prediction, json* out) {
   }
 }
 
+void AddSteady(const Prediction& prediction, json* out) {
+  if (!prediction.steady) return;
+  const SteadyIteration& steady = *prediction.steady;
+  (*out)["steadyIteration"] = {{"seconds", steady.seconds},
+                               {"low", steady.low},
+                               {"high", steady.high},
+                               {"count", steady.count}};
+  for (const ExtraWork& extra : prediction.extra_work) {
+    json& entry = (*out)["extraWork"].emplace_back();
+    entry = {{"what", extra.what},
+             {"times", extra.times},
+             {"seconds", extra.seconds},
+             {"secondsPerIteration", extra.per_iteration}};
+    if (extra.every > 0) entry["every"] = extra.every;
+  }
+  if (!prediction.throughput) return;
+  const Throughput& throughput = *prediction.throughput;
+  (*out)["throughput"] = {{"unit", throughput.unit},
+                          {"perSecond", throughput.per_second},
+                          {"low", throughput.low},
+                          {"perIteration", throughput.per_iteration}};
+  if (throughput.unit != "iterations") {
+    (*out)["throughput"]["source"] = throughput.is_derived ? "derived" : "declared";
+  }
+  if (throughput.high > 0) (*out)["throughput"]["high"] = throughput.high;
+}
+
 // Where nothing was declared or derived there is a reason, and no source.
 void AddTokens(const Prediction& prediction, json* out) {
   if (!prediction.tokens) return;
@@ -247,6 +274,7 @@ json ToJson(const Prediction& prediction) {
                       {"high", prediction.program->high},
                       {"launches", prediction.program->launches}};
   }
+  AddSteady(prediction, &out);
   if (prediction.unevenness) out["unevenIterations"] = UnevennessToJson(prediction);
   AddTokens(prediction, &out);
   if (prediction.tokens_per_second) out["tokensPerSecond"] = *prediction.tokens_per_second;

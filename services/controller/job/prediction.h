@@ -10,6 +10,8 @@
 
 #include "services/cluster/cluster_spec.h"
 #include "services/controller/job/host_model.h"
+#include "services/controller/job/steady.h"
+#include "services/controller/job/throughput.h"
 #include "services/controller/job/unevenness.h"
 
 namespace eidolon::controller::job {
@@ -161,6 +163,9 @@ struct Prediction {
   std::optional<IterationSeconds> iteration_seconds;
   std::vector<std::uint64_t> iteration_picoseconds;  // Each measured one, exact.
   std::uint32_t first_measured = 1;                  // Its number, warm-up counted from 1.
+  std::optional<SteadyIteration> steady;             // Set with iteration_seconds, as the next two.
+  std::optional<Throughput> throughput;
+  std::vector<ExtraWork> extra_work;  // Most expensive first.
   std::optional<Unevenness> unevenness;
   std::optional<TokenCount> tokens;  // Set with iteration_seconds.
   std::optional<double> tokens_per_second;

@@ -93,6 +93,7 @@ RunOptions RunOptionsOf(const ResolvedJob& resolved, double peak_flops_per_gpu) 
                           .warmup = rule.warmup,
                           .measure = rule.measure,
                           .tokens = rule.tokens,
+                          .samples = rule.samples,
                           .parameters = rule.parameters,
                           .peak_flops_per_gpu = peak_flops_per_gpu,
                           .host_time = HostTimeOf(spec, resolved.cluster),

@@ -93,8 +93,9 @@ json SummaryOf(const json& document, const json& status) {
   object["status"]["conditions"] = StandingCondition(status);
   if (prediction.empty()) return object;
   json& shown = object["status"]["prediction"];
-  shown = Pick(prediction, {"measuredIterations", "iterationSeconds", "tokensPerSecond",
-                            "tokensSource", "modelFlopsUtilization", "matrixFlops", "program"});
+  shown = Pick(prediction,
+               {"measuredIterations", "iterationSeconds", "tokensPerSecond", "steadyIteration",
+                "throughput", "tokensSource", "modelFlopsUtilization", "matrixFlops", "program"});
   if (prediction.contains("memory")) {
     shown["memory"] = Pick(prediction["memory"], {"peakReservedBytes", "capacityBytes", "fits"});
   }

@@ -32,7 +32,7 @@ struct Table {
 double RowsOf(const std::vector<RankTokens>& ranks, std::uint64_t outputs, std::uint64_t inputs) {
   double sum = 0;
   for (const RankTokens& rank : ranks) {
-    for (const GemmRows& gemm : rank.iterations.front()->gemms) {
+    for (const GemmRows& gemm : rank.first->gemms) {
       if (gemm.outputs == outputs && gemm.inputs == inputs) {
         sum += rank.weight * static_cast<double>(gemm.rows * gemm.launches);
       }
@@ -44,7 +44,7 @@ double RowsOf(const std::vector<RankTokens>& ranks, std::uint64_t outputs, std::
 std::vector<Table> TablesOf(const std::vector<RankTokens>& ranks) {
   std::map<std::pair<std::uint64_t, std::uint64_t>, double> indices;
   for (const RankTokens& rank : ranks) {
-    for (const Lookups& lookups : rank.iterations.front()->lookups) {
+    for (const Lookups& lookups : rank.first->lookups) {
       indices[{lookups.table_rows, lookups.row_bytes}] +=
           rank.weight * static_cast<double>(lookups.indices);
     }
@@ -92,7 +92,7 @@ std::string Describe(const Table& table) {
 bool IsMatrixTrained(const Table& table, const std::vector<RankTokens>& ranks) {
   double rows = 0;
   for (const RankTokens& rank : ranks) {
-    for (const GemmRows& gemm : rank.iterations.front()->gemms) {
+    for (const GemmRows& gemm : rank.first->gemms) {
       if (gemm.outputs != table.columns || gemm.rows != table.rows) continue;
       rows += rank.weight * static_cast<double>(gemm.inputs * gemm.launches);
     }
@@ -120,7 +120,7 @@ double ModelFlops(const Table& table, const std::vector<RankTokens>& ranks) {
   double forward = 0;
   double first = 0;
   for (const RankTokens& rank : ranks) {
-    const TokenWork& work = *rank.iterations.front();
+    const TokenWork& work = *rank.first;
     const double passes = ForwardFlops(table, work);
     if (passes == 0 && work.matrix_flops > 0) return 0;
     all += rank.weight * static_cast<double>(work.matrix_flops);

@@ -45,11 +45,13 @@ struct TokenWork {
 // One rank that ran.
 struct RankTokens {
   double weight = 1;  // For so many ranks it stands, in a folded job.
-  std::vector<const TokenWork*>
-      iterations;  // The measured ones, in order, at least one; of all ranks alike.
+  // The first measured one, whose GEMMs are known.
+  const TokenWork* first = nullptr;
+  // Those that count, in order, at least one; of all ranks alike.
+  std::vector<const TokenWork*> iterations;
 };
 
-// Of the whole job in an iteration, means over the measured ones.
+// Of the whole job in an iteration, means over those that count.
 struct DerivedTokens {
   double count = 0;
   // Matrix operations that the model takes, whatever is computed again: three times those of the

@@ -34,7 +34,7 @@ TokenWork Model(std::uint64_t indices, std::uint64_t rows) {
 // One iteration of some ranks, each of which stands for itself.
 base::Result<DerivedTokens> DeriveAll(const std::vector<TokenWork>& ranks) {
   std::vector<RankTokens> told;
-  for (const TokenWork& rank : ranks) told.push_back({.iterations = {&rank}});
+  for (const TokenWork& rank : ranks) told.push_back({.first = &rank, .iterations = {&rank}});
   return DeriveTokens(told);
 }
 
@@ -99,9 +99,10 @@ TEST(TokensTest, OfLiveRanksStandForThoseThatAreMirrored) {
   TokenWork shared = work;
   shared.lookups[0].sharers = 8;
 
-  const auto plain = DeriveTokens(
-      {{.weight = 512, .iterations = {&work}}, {.weight = 512, .iterations = {&work}}});
-  const auto tensor_parallel = DeriveTokens({{.weight = 64, .iterations = {&shared}}});
+  const auto plain = DeriveTokens({{.weight = 512, .first = &work, .iterations = {&work}},
+                                   {.weight = 512, .first = &work, .iterations = {&work}}});
+  const auto tensor_parallel =
+      DeriveTokens({{.weight = 64, .first = &shared, .iterations = {&shared}}});
 
   EXPECT_EQ(CountOf(plain), 1024 * kTokens);
   EXPECT_EQ(CountOf(tensor_parallel), 8 * kTokens);
@@ -111,7 +112,7 @@ TEST(TokensTest, AreAMeanOverIterationsOfDifferentLengths) {
   const TokenWork first = Model(1000, 1000);
   const TokenWork second = {.lookups = {Embedding(3000)}};
 
-  EXPECT_EQ(CountOf(DeriveTokens({{.iterations = {&first, &second}}})), 2000);
+  EXPECT_EQ(CountOf(DeriveTokens({{.first = &first, .iterations = {&first, &second}}})), 2000);
 }
 
 TEST(TokensTest, OfInferenceAreThoseThatAreScored) {

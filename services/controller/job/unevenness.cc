@@ -17,14 +17,15 @@ constexpr std::array kParts = {
     &IterationParts::idle,           &IterationParts::host,
     &IterationParts::copies_to_host, &IterationParts::copies_to_device};
 
-// Requires: not empty.
+}  // namespace
+
 double MedianOf(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t middle = values.size() / 2;
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-}  // namespace
+bool IsFar(double distance, double mad) { return kNormalMad * distance > kScoreMax * mad; }
 
 std::optional<Unevenness> FindUnevenness(std::span<const IterationParts> iterations) {
   if (iterations.size() < kIterationsMin) return std::nullopt;
@@ -38,7 +39,7 @@ std::optional<Unevenness> FindUnevenness(std::span<const IterationParts> iterati
   IterationParts even;
   for (std::size_t i = 0; i < iterations.size(); ++i) {
     const IterationParts& iteration = iterations[i];
-    if (values[i] > kLeastShare * median && kNormalMad * values[i] > kScoreMax * mad) {
+    if (values[i] > kLeastShare * median && IsFar(values[i], mad)) {
       found.odd.push_back({.position = i, .seconds = iteration.length, .more = iteration});
       continue;
     }

@@ -44,6 +44,11 @@ struct Unevenness {
   std::vector<OddIteration> odd;
 };
 
+// Of values in any order. Requires: not empty.
+double MedianOf(std::vector<double> values);
+// By the modified z-score. `distance`: from the median, at least 0.
+bool IsFar(double distance, double mad);
+
 // Nothing when the iterations are even.
 std::optional<Unevenness> FindUnevenness(std::span<const IterationParts> iterations);
 

@@ -1,14 +1,37 @@
 #include "services/controller/metrics/bounded_series.h"
 
+#include <set>
+
 namespace eidolon::controller::metrics {
 
 void BoundedSeries::Set(const Key& object, Gauges* family, double value, prometheus::Labels more) {
+  const std::lock_guard lock(mutex_);
+  SetLocked(object, family, value, std::move(more));
+}
+
+void BoundedSeries::SetAll(const Key& object, Gauges* family,
+                           const std::vector<std::pair<prometheus::Labels, double>>& values) {
+  const std::lock_guard lock(mutex_);
+  std::set<const prometheus::Gauge*> kept;
+  for (const auto& [labels, value] : values) {
+    kept.insert(&SetLocked(object, family, value, labels));
+  }
+  std::erase_if(series_[object], [&](const auto& one) {
+    const auto [gauge, of] = one;
+    if (of != family || kept.contains(gauge)) return false;
+    family->Remove(gauge);
+    return true;
+  });
+}
+
+prometheus::Gauge& BoundedSeries::SetLocked(const Key& object, Gauges* family, double value,
+                                            prometheus::Labels more) {
   more["namespace"] = object.first;
   more[label_] = object.second;
-  const std::lock_guard lock(mutex_);
   prometheus::Gauge& gauge = family->Add(more);
   gauge.Set(value);
   series_[object][&gauge] = family;
+  return gauge;
 }
 
 void BoundedSeries::End(const Key& object) {

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace eidolon::controller::metrics {
 
@@ -26,11 +27,16 @@ class BoundedSeries {
 
   // Requires: the family outlives this object.
   void Set(const Key& object, Gauges* family, double value, prometheus::Labels more = {});
+  // The object's series of one family become these, by their labels; others of it go.
+  void SetAll(const Key& object, Gauges* family,
+              const std::vector<std::pair<prometheus::Labels, double>>& values);
   void End(const Key& object);
   void Forget(const Key& object);
 
  private:
-  void Remove(const Key& object);  // Requires mutex_.
+  prometheus::Gauge& SetLocked(const Key& object, Gauges* family, double value,
+                               prometheus::Labels more);  // Requires mutex_.
+  void Remove(const Key& object);                         // Requires mutex_.
 
   const std::string label_;
   const std::size_t over_max_;

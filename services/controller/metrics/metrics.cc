@@ -66,9 +66,14 @@ Metrics::Metrics(Registry* registry)
       virtual_seconds_(MakeCounter(registry, "eidolon_virtual_seconds_total",
                                    "Simulated time of finished runs")),
       iteration_(MakeGauges(registry, "eidolon_predicted_iteration_seconds",
-                            "Predicted time of an iteration: mean, p50, p90, and the band")),
+                            "Predicted time of an iteration: mean, p50, p90, and the band; steady: "
+                            "without the extra work of some")),
       tokens_(MakeGauges(registry, "eidolon_predicted_tokens_per_second",
                          "Predicted throughput of the whole job")),
+      throughput_(MakeGauges(registry, "eidolon_predicted_throughput_per_second",
+                             "What the whole job does in a second, in tokens, samples or "
+                             "iterations: in the steady state with its band, and in the last "
+                             "measured iteration")),
       utilization_(MakeGauges(registry, "eidolon_predicted_model_flops_utilization_ratio",
                               "Predicted use of the GPUs' peak rate by the model")),
       memory_(MakeGauges(registry, "eidolon_predicted_peak_memory_bytes",
@@ -132,6 +137,10 @@ void Metrics::SetPrediction(const std::string& name_space, const std::string& jo
     jobs_.Set(key, &iteration_, prediction.iteration_seconds->low, {{"statistic", "low"}});
     jobs_.Set(key, &iteration_, prediction.iteration_seconds->high, {{"statistic", "high"}});
   }
+  if (prediction.steady) {
+    jobs_.Set(key, &iteration_, prediction.steady->seconds, {{"statistic", "steady"}});
+  }
+  SetThroughput(key, prediction);
   if (prediction.tokens_per_second) jobs_.Set(key, &tokens_, *prediction.tokens_per_second);
   if (prediction.model_flops_utilization) {
     jobs_.Set(key, &utilization_, *prediction.model_flops_utilization);
@@ -152,6 +161,25 @@ void Metrics::SetPrediction(const std::string& name_space, const std::string& jo
     jobs_.Set(key, &coverage_, prediction.coverage->modelled, {{"source", "modelled"}});
     jobs_.Set(key, &coverage_, prediction.coverage->assumed, {{"source", "assumed"}});
   }
+}
+
+void Metrics::SetThroughput(const BoundedSeries::Key& job, const job::Prediction& prediction) {
+  if (!prediction.throughput) return;
+  const job::Throughput& throughput = *prediction.throughput;
+  std::vector<std::pair<prometheus::Labels, double>> values;
+  const auto add = [&](const char* statistic, double value) {
+    values.emplace_back(prometheus::Labels{{"unit", throughput.unit}, {"statistic", statistic}},
+                        value);
+  };
+  add("steady", throughput.per_second);
+  add("low", throughput.low);
+  if (throughput.high > 0) add("high", throughput.high);
+  const std::uint64_t last_ps = prediction.iteration_picoseconds.back();
+  if (last_ps > 0) {
+    add("iteration", throughput.per_iteration * 1e12 / static_cast<double>(last_ps));
+  }
+  // What later iterations tell may change the unit.
+  jobs_.SetAll(job, &throughput_, values);
 }
 
 void Metrics::SetProgress(const std::string& name_space, const std::string& job,

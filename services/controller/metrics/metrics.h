@@ -70,6 +70,8 @@ class Metrics {
  private:
   using Gauges = prometheus::Family<prometheus::Gauge>;
 
+  void SetThroughput(const BoundedSeries::Key& job, const job::Prediction& prediction);
+
   prometheus::Family<prometheus::Counter>& finished_;
   prometheus::Family<prometheus::Counter>& finished_sweeps_;
   prometheus::Family<prometheus::Counter>& requests_;
@@ -90,6 +92,7 @@ class Metrics {
   prometheus::Counter& virtual_seconds_;
   Gauges& iteration_;
   Gauges& tokens_;
+  Gauges& throughput_;
   Gauges& utilization_;
   Gauges& memory_;
   Gauges& breakdown_;

@@ -49,6 +49,29 @@ TEST_F(MetricsTest, OfManyFinishedJobsTheLastHaveSeries) {
                         "result=\"Complete\"} 202"));
 }
 
+TEST_F(MetricsTest, ThroughputIsThatOfTheSteadyStateItsBandAndTheLastIteration) {
+  job::Prediction prediction;
+  prediction.iteration_picoseconds = {500'000'000'000, 400'000'000'000};
+  prediction.throughput = {
+      .unit = "tokens", .per_iteration = 8192, .per_second = 16384, .low = 15000, .high = 18000};
+  metrics_.SetPrediction("team", "llama", prediction);
+  for (const char* line :
+       {"statistic=\"steady\",unit=\"tokens\"} 16384", "statistic=\"low\",unit=\"tokens\"} 15000",
+        "statistic=\"high\",unit=\"tokens\"} 18000",
+        "statistic=\"iteration\",unit=\"tokens\"} 20480"}) {
+    EXPECT_THAT(Page(), HasSubstr(line));
+  }
+
+  // Not derived any more, and a band that begins at 0.
+  prediction.iteration_picoseconds.push_back(250'000'000'000);
+  prediction.throughput = {.per_second = 2, .low = 1.5};
+  metrics_.SetPrediction("team", "llama", prediction);
+
+  EXPECT_THAT(Page(), Not(HasSubstr("unit=\"tokens\"")));
+  EXPECT_THAT(Page(), Not(HasSubstr("statistic=\"high\",unit")));
+  EXPECT_THAT(Page(), HasSubstr("statistic=\"iteration\",unit=\"iterations\"} 4"));
+}
+
 TEST_F(MetricsTest, ASweepHasItsPointsByPhaseUntilItIsDeleted) {
   metrics_.SetSweep("team", "gpus", {{"pending", 3}, {"complete", 1}});
   EXPECT_THAT(Page(), HasSubstr("eidolon_sweep_points{namespace=\"team\",phase=\"pending\","

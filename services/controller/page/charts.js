@@ -1,8 +1,7 @@
-// The drawings of a job's page: iterations with their band, memory by rank.
+// The drawings of a job's page: throughput and time of iterations with their band, memory by rank.
 
 import {svg} from "./element.js";
-import {bytes, count, seconds, ticks} from "./numbers.js";
-import {bandText} from "./job_fields.js";
+import {bytes, count, ticks} from "./numbers.js";
 
 const POINTS_MAX = 500; // Of a drawing that shows each value by a point.
 const MARGIN = {left: 64, right: 12, top: 14, bottom: 26};
@@ -39,44 +38,46 @@ function horizontal(y, at, width, text) {
     svg("text", {x: MARGIN.left - 8, y: y(at) + 4, "text-anchor": "end"}, text)];
 }
 
-/** Each measured iteration against the band of the prediction. `more`: how many are expected. */
-export function iterationChart({times, warmup, time, odd, more}, width, height) {
-  const values = times.concat(time ? [time.low, time.high] : []);
-  const [lowest, highest] = rangeOf(values);
-  const [least, most] = rangeOf(times);
+/** A value of each measured iteration against the band of the prediction. `values`: from iteration `first` on; `band`:
+ * {value, low, high} or null; `format` of a value; `more`: how many are expected. */
+export function curveChart({values, first, band, format, description, odd, more}, width, height) {
+  const inBand = band ? [band.low, band.high, band.value].filter((value) => value > 0) : [];
+  const [lowest, highest] = rangeOf(values.concat(inBand));
+  const [least, most] = rangeOf(values);
   const room = (highest - lowest || highest || 1) * 0.12;
   const [low, high] = [Math.max(0, lowest - room), highest + room];
   const y = scale(low, high, height - MARGIN.bottom, MARGIN.top);
-  const total = Math.max(times.length, more);
+  const total = Math.max(values.length, more);
   const x = scale(0.5, total + 0.5, MARGIN.left, width - MARGIN.right);
   const place = (i) => x(i + 1);
-  const children = ticks(low, high, 4).map((at) => horizontal(y, at, width, seconds(at)));
-  if (time) {
+  const children = ticks(low, high, 4).map((at) => horizontal(y, at, width, format(at)));
+  if (band) {
+    const [top, bottom] = [y(band.high || high), y(band.low)];
     children.push(
       svg("rect", {class: "band", x: MARGIN.left, width: width - MARGIN.left - MARGIN.right,
-        y: y(time.high), height: Math.max(1, y(time.low) - y(time.high))}),
+        y: top, height: Math.max(1, bottom - top)}),
       svg("line", {class: "mean dashed", x1: MARGIN.left, x2: width - MARGIN.right,
-        y1: y(time.mean), y2: y(time.mean)}));
+        y1: y(band.value), y2: y(band.value)}));
   }
-  if (times.length > 1) {
+  if (values.length > 1) {
     children.push(svg("polyline", {class: "line",
-      points: thinned(times, Math.ceil(width)).map(([i, value]) => [place(i), y(value)])}));
+      points: thinned(values, Math.ceil(width)).map(([i, value]) => [place(i), y(value)])}));
   }
-  const radius = times.length > 120 ? 1.5 : times.length > 40 ? 2.5 : 4;
-  times.forEach((value, i) => {
-    const number = warmup + i + 1;
-    if (times.length > POINTS_MAX && !odd.has(number)) return;
+  const radius = values.length > 120 ? 1.5 : values.length > 40 ? 2.5 : 4;
+  values.forEach((value, i) => {
+    const number = first + i;
+    if (values.length > POINTS_MAX && !odd.has(number)) return;
     children.push(svg("circle", {class: odd.has(number) ? "point odd" : "point",
       cx: place(i), cy: y(value), r: odd.has(number) ? radius + 1 : radius},
-    svg("title", {}, `iteration ${number}: ${seconds(value, 6)}`)));
+    svg("title", {}, `iteration ${number}: ${format(value, 6)}`)));
   });
   const step = Math.max(1, Math.ceil(total / 10));
   for (let i = 0; i < total; i += step) {
-    children.push(svg("text", {x: place(i), y: height - 8, "text-anchor": "middle"}, warmup + i + 1));
+    children.push(svg("text", {x: place(i), y: height - 8, "text-anchor": "middle"}, first + i));
   }
   return svg("svg", {width, height, viewBox: `0 0 ${width} ${height}`, role: "img",
-    "aria-label": `${count(times.length)} measured iterations, from ${seconds(least)} to ` +
-      `${seconds(most)}${time ? `; ${bandText(time)}` : ""}`}, children);
+    "aria-label": `${count(values.length)} measured iterations, from ${format(least)} to ` +
+      `${format(most)}${description ? `; ${description}` : ""}`}, children);
 }
 
 /** A column for each rank's peak, under the line of the device's capacity. */

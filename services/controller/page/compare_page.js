@@ -12,7 +12,7 @@ import {shortName} from "./text.js";
 const CAUSES_MAX = 10;
 const CAUSE_SHARE_MIN = 5e-4;
 
-const meanOf = (job) => (timeOf(job) || {}).mean;
+const secondsOf = (job) => (timeOf(job) || {}).value;
 const memoryOf = (job) => (predictionOf(job).memory || {}).peakReservedBytes;
 
 /** What the two bands say of the difference. */
@@ -20,7 +20,7 @@ function verdict(a, b) {
   const [one, other] = [timeOf(a), timeOf(b)];
   if (!one || !other) return "One of them predicts no time yet.";
   if (one.what !== other.what) return "One predicts an iteration, the other a whole program: their times do not compare.";
-  const ratio = one.mean / other.mean;
+  const ratio = one.value / other.value;
   if (Math.abs(ratio - 1) < 5e-4) return "Both predict the same time.";
   const faster = ratio >= 1 ? `B is ${ratio.toFixed(2)} times as fast as A` : `A is ${(1 / ratio).toFixed(2)} times as fast as B`;
   const apart = one.high < other.low || other.high < one.low;
@@ -34,15 +34,16 @@ function side(mark, job) {
   return el("div", {class: "side"},
     el("h2", {}, el("span", {class: "mark"}, mark), " ", keyOf(job)), phaseTag(job),
     el("p", {class: "target"}, [target.gpu, sizeOf(target)].filter(Boolean).join("  ·  ")),
-    time && [el("div", {class: "large"}, seconds(time.mean)), bandScale(time), el("p", {class: "note"}, bandText(time))]);
+    time && [el("div", {class: "large"}, seconds(time.value)),
+      bandScale(time, seconds, bandText(time)), el("p", {class: "note"}, bandText(time))]);
 }
 
 function figures(a, b) {
   const rows = [
-    ["Time", meanOf, seconds], ["Tokens/s", (job) => predictionOf(job).tokensPerSecond, count],
+    ["Time", secondsOf, seconds], ["Tokens/s", (job) => predictionOf(job).tokensPerSecond, count],
     ["Model FLOPs utilization", (job) => predictionOf(job).modelFlopsUtilization, percent],
     ["Peak memory", memoryOf, bytes],
-    ...PARTS.map(([key, title]) => [title, (job) => (predictionOf(job).breakdown || {})[key] * meanOf(job), seconds]),
+    ...PARTS.map(([key, title]) => [title, (job) => (predictionOf(job).breakdown || {})[key] * secondsOf(job), seconds]),
   ];
   return table("Figures", [{title: "Figure"}, {title: "A", number: true}, {title: "B", number: true}, {title: "Change", number: true}],
     rows.filter(([, value]) => [a, b].some((job) => Number.isFinite(value(job))))

@@ -1,7 +1,7 @@
 // What the page reads of a job's document. Every field may be missing.
 
 import {append, el} from "./element.js";
-import {seconds} from "./numbers.js";
+import {count, figureText, seconds} from "./numbers.js";
 
 export const PHASES = ["Running", "Pending", "Complete", "Failed", "Interrupted"];
 export const PARTS = [
@@ -54,13 +54,39 @@ export function sizeOf(target) {
   return target.gpusPerServer ? `${servers} × ${target.gpusPerServer} GPUs` : servers;
 }
 
-/** What the job predicts: an iteration's time, else the whole program's; null before that. */
+/** What the job predicts, with its band: the time of an iteration that repeats, else of the whole program; null before
+ * that. Documents of earlier versions have a mean alone. */
 export function timeOf(job) {
-  const prediction = predictionOf(job);
-  const iteration = prediction.iterationSeconds;
-  if (iteration) return {what: "iteration", ...iteration};
-  const program = prediction.program;
-  return program ? {what: "program", mean: program.seconds, ...program} : null;
+  const {steadyIteration: steady, iterationSeconds: all, program} = predictionOf(job);
+  if (all) {
+    const {seconds, low, high} = steady || {seconds: all.mean, low: all.low, high: all.high};
+    return {what: "iteration", value: seconds, low, high, mean: all.mean, p50: all.p50};
+  }
+  return program ? {what: "program", value: program.seconds, low: program.low, high: program.high} : null;
+}
+
+/** What the whole job does in a second: {unit, perSecond, low, high, perIteration}; null before an iteration is
+ * measured. */
+export function throughputOf(job) {
+  const {throughput, tokensPerSecond} = predictionOf(job);
+  return throughput || (tokensPerSecond ? {unit: "tokens", perSecond: tokensPerSecond} : null);
+}
+
+/** "53,916", "0.4115". */
+export const rateText = (rate) => rate >= 1000 ? count(rate) : figureText(rate);
+
+/** "90 % between 51,785 and 56,230 tokens/s". */
+export const rateBandText = ({unit, low, high}) => !low ? ""
+  : high ? `90 % between ${rateText(low)} and ${rateText(high)} ${unit}/s` : `90 % above ${rateText(low)} ${unit}/s`;
+
+/** "+ evaluation every 50 steps: 8.900 ms a step on average, 445.0 ms each time", for each kind of extra work. */
+export function extraWorkTexts(job) {
+  const {extraWork, measuredIterations} = predictionOf(job);
+  return (extraWork || []).map(({what, every, times, seconds: each, secondsPerIteration}) => {
+    const when = every ? `every ${every === 1 ? "step" : `${count(every)} steps`}`
+      : `in ${count(times)} of ${count(measuredIterations)} steps`;
+    return `+ ${what} ${when}: ${seconds(secondsPerIteration)} a step on average, ${seconds(each)} each time`;
+  });
 }
 
 /** "90 % between 181.8 and 208.5 ms". */

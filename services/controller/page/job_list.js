@@ -5,16 +5,16 @@ import {el, route} from "./element.js";
 import {ago, bytes, count, DASH, percent, seconds, span} from "./numbers.js";
 import {bandMark} from "./marks.js";
 import {keyOf, jobStore} from "./object_store.js";
-import {lastCondition, PHASES, phaseOf, phaseTag, predictionOf, sizeOf, targetOf, timeOf}
-  from "./job_fields.js";
+import {lastCondition, PHASES, phaseOf, phaseTag, predictionOf, rateText, sizeOf, targetOf, throughputOf,
+  timeOf} from "./job_fields.js";
 
 const PAGE = 60;
 const COLUMNS = [
   {id: "name", title: "Job", value: (job) => keyOf(job)},
   {id: "phase", title: "State", value: (job) => PHASES.indexOf(phaseOf(job))},
   {id: "gpu", title: "Cluster", value: (job) => targetOf(job).gpu},
-  {id: "time", title: "Iteration", number: true, value: (job) => (timeOf(job) || {}).mean},
-  {id: "tokens", title: "Tokens/s", number: true, value: (job) => predictionOf(job).tokensPerSecond},
+  {id: "time", title: "Iteration", number: true, value: (job) => (timeOf(job) || {}).value},
+  {id: "throughput", title: "Throughput", number: true, value: (job) => (throughputOf(job) || {}).perSecond},
   {id: "mfu", title: "MFU", number: true, value: (job) => predictionOf(job).modelFlopsUtilization},
   {id: "memory", title: "Memory", number: true,
     value: (job) => (predictionOf(job).memory || {}).peakReservedBytes},
@@ -53,6 +53,7 @@ function stateCell(job) {
 function rowOf(job, chosen, choose) {
   const target = targetOf(job);
   const time = timeOf(job);
+  const rate = throughputOf(job);
   const {namespace, name} = job.metadata;
   const box = el("input", {type: "checkbox", "aria-label": `Compare ${namespace}/${name}`,
     onchange: (event) => choose(keyOf(job), event.target)});
@@ -64,9 +65,9 @@ function rowOf(job, chosen, choose) {
     el("td", {}, stateCell(job)),
     el("td", {}, target.gpu || target.name || DASH,
       el("div", {class: "note"}, [sizeOf(target), target.gpu && target.name].filter(Boolean).join(", "))),
-    el("td", {class: "number"}, time ? [seconds(time.mean), bandMark(time)] : DASH,
+    el("td", {class: "number"}, time ? [seconds(time.value), bandMark(time)] : DASH,
       time && time.what === "program" ? el("div", {class: "note"}, "whole program") : ""),
-    el("td", {class: "number"}, count(predictionOf(job).tokensPerSecond)),
+    el("td", {class: "number"}, rate ? [rateText(rate.perSecond), el("div", {class: "note"}, `${rate.unit}/s`)] : DASH),
     el("td", {class: "number"}, percent(predictionOf(job).modelFlopsUtilization)),
     el("td", {class: "number"}, memoryCell(job)),
     el("td", {class: "number"}, el("time", {datetime: job.metadata.creationTimestamp,

@@ -6,9 +6,9 @@ import {follow, jobPath, patchJson, remove} from "./api.js";
 import {actionButton, confirmed, save} from "./actions.js";
 import {ago, bytes, count, parts, percent, seconds, span} from "./numbers.js";
 import {bandScale, figure} from "./marks.js";
-import {bandText, isOver, lastCondition, phaseOf, phaseTag, predictionOf, sizeOf, targetOf, timeOf}
-  from "./job_fields.js";
-import {breakdownPart, conditionsPart, coveragePart, doubtsPart, iterationsPart, memoryPart, specPart}
+import {bandText, extraWorkTexts, isOver, lastCondition, phaseOf, phaseTag, predictionOf, rateBandText,
+  rateText, sizeOf, targetOf, throughputOf, timeOf} from "./job_fields.js";
+import {breakdownPart, conditionsPart, coveragePart, doubtsPart, iterationsPart, memoryPart, specPart, throughputPart}
   from "./job_parts.js";
 import {kernelsPart} from "./kernel_table.js";
 import {criticalPathPart} from "./path_part.js";
@@ -26,8 +26,17 @@ function networkOf(cluster) {
     (fabric.oversubscription > 1 ? ` ${fabric.oversubscription}:1` : "");
 }
 
-/** Where the number of tokens comes from, if not from the job alone. */
-function tokensNote({tokensSource, tokensPerIteration, tokensDerived}) {
+/** Where the number of tokens comes from, if not from the job alone; why there is none, and what to do. */
+function unitNote({throughput, tokensSource, tokensPerIteration, tokensDerived, tokensNotDerived}) {
+  const unit = throughput ? throughput.unit : "tokens";
+  if (unit === "samples") {
+    return `${count(throughput.perIteration)} an iteration, ` +
+      (throughput.source === "derived" ? "derived from launches" : "as declared");
+  }
+  if (unit === "iterations") {
+    return `Tokens/s and samples/s are unknown${tokensNotDerived ? `: ${tokensNotDerived}` : ""}. ` +
+      "Declare iterations.tokens or iterations.samples.";
+  }
   if (tokensSource === "derived") return `${count(tokensPerIteration)} an iteration, derived from launches`;
   if (!tokensDerived || tokensDerived === tokensPerIteration) return "";
   return `launches tell ${count(tokensDerived)} tokens an iteration, not ${count(tokensPerIteration)}`;
@@ -61,6 +70,23 @@ function headLine(job) {
   ].filter(Boolean).join("  ·  ");
 }
 
+/** The first figure: throughput where iterations were measured, else the time of the program. */
+function lead(rate, time, what, timeNote, job) {
+  if (!rate) {
+    const [value, unit] = parts(seconds(time.value));
+    return leadFigure(what, value, unit, bandScale(time, seconds, bandText(time)), [timeNote]);
+  }
+  const text = rateBandText(rate);
+  return leadFigure("Predicted throughput", rateText(rate.perSecond), `${rate.unit}/s`,
+    bandScale({value: rate.perSecond, low: rate.low, high: rate.high}, rateText, text),
+    [text, unitNote(predictionOf(job)), ...extraWorkTexts(job)]);
+}
+
+const leadFigure = (what, value, unit, band, notes) => el("div", {class: "lead-figure"},
+  el("div", {class: "what"}, what),
+  el("div", {class: "large"}, value, el("span", {class: "unit"}, unit)), band,
+  notes.filter(Boolean).map((note) => el("div", {class: "note"}, note)));
+
 function hero(job) {
   const prediction = predictionOf(job);
   const time = timeOf(job);
@@ -75,22 +101,17 @@ function hero(job) {
     el("p", {class: "note"}, progress ? `${count(progress.launches)} launches seen, ` +
       `iteration ${progress.iteration} of ${progress.of}` : waits.message));
   }
-  const [value, unit] = parts(seconds(time.mean));
   const memory = prediction.memory;
   const cost = (job.status || {}).simulation || {};
   const [peak, peakUnit] = parts(bytes(memory && memory.peakReservedBytes));
+  const rate = throughputOf(job);
+  const what = time.what === "iteration" ? "Predicted iteration" : "Predicted program";
+  const timeNote = bandText(time) +
+    (prediction.measuredIterations > 0 ? `, from ${count(prediction.measuredIterations)} iterations` : "");
   return el("div", {class: "hero"},
-    el("div", {class: "lead-figure"},
-      el("div", {class: "what"}, time.what === "iteration" ? "Predicted iteration" : "Predicted program"),
-      el("div", {class: "large"}, value, el("span", {class: "unit"}, unit)),
-      bandScale(time),
-      el("div", {class: "note"}, bandText(time),
-        prediction.measuredIterations > 0 && `, from ${count(prediction.measuredIterations)} iterations`)),
+    lead(rate, time, what, timeNote, job),
     el("dl", {class: "figures"},
-      prediction.tokensPerSecond &&
-        figure("Throughput", count(prediction.tokensPerSecond), "tokens/s", tokensNote(prediction)),
-      prediction.tokensNotDerived && !prediction.tokensPerSecond &&
-        figure("Throughput", "–", "", `tokens are not derived: ${prediction.tokensNotDerived}`),
+      rate && figure(what, ...parts(seconds(time.value)), timeNote),
       prediction.modelFlopsUtilization &&
         figure("Model FLOPs utilization", ...parts(percent(prediction.modelFlopsUtilization)),
           prediction.modelFlopsSource === "derived" && "derived from launches"),
@@ -153,6 +174,7 @@ export function jobView([namespace, name]) {
   const log = logPart(namespace, name, abort.signal);
   const prediction = predictionOf;
   const sections = [
+    section("Throughput", throughputPart.select, throughputPart.render, true),
     section("Iterations", iterationsPart.select, iterationsPart.render, true),
     section("Where the time goes", breakdownPart.select, breakdownPart.render),
     section("How sure", coveragePart.select, coveragePart.render),
@@ -170,8 +192,8 @@ export function jobView([namespace, name]) {
   ];
   const node = el("article", {class: "job"},
     el("nav", {class: "crumbs", "aria-label": "Place"}, el("a", {href: "#/"}, "Jobs"), ` / ${namespace}`),
-    head, notice, stage, el("div", {class: "parts"}, sections.slice(0, 8).map((part) => part.node),
-      log.node, sections.slice(8).map((part) => part.node)));
+    head, notice, stage, el("div", {class: "parts"}, sections.slice(0, 9).map((part) => part.node),
+      log.node, sections.slice(9).map((part) => part.node)));
   let last = "";
 
   const gone = () => notice.replaceChildren(el("p", {class: "notice"}, "The job was deleted. ",

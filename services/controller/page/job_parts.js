@@ -3,9 +3,10 @@
 
 import {append, el, table} from "./element.js";
 import {ago, bytes, count, percent, seconds} from "./numbers.js";
-import {iterationChart, memoryChart} from "./charts.js";
+import {curveChart, memoryChart} from "./charts.js";
 import {responsive, stackedBar} from "./marks.js";
-import {PARTS, predictionOf, SOURCES, timeOf} from "./job_fields.js";
+import {bandText, extraWorkTexts, PARTS, predictionOf, rateBandText, rateText, SOURCES, throughputOf, timeOf}
+  from "./job_fields.js";
 import {toYaml} from "./yaml.js";
 
 const LISTED_MAX = 10000; // Iterations in a document.
@@ -41,37 +42,60 @@ function unevenText(uneven, median) {
   })));
 }
 
+// What both curves over iterations show; null before one is measured.
+function measuredOf(job) {
+  const prediction = predictionOf(job);
+  const times = prediction.iterationPicoseconds;
+  if (!times || times.length === 0) return null;
+  const rule = (job.spec || {}).iterations || {};
+  const warmup = rule.warmup === undefined ? 3 : rule.warmup;
+  const running = (job.status || {}).phase === "Running";
+  return {times: times.map((one) => one * 1e-12), warmup, first: warmup + 1,
+    odd: ((prediction.unevenIterations || {}).iterations || []).map((one) => one.iteration),
+    more: running ? Math.min(rule.measure === undefined ? 5 : rule.measure, LISTED_MAX) : 0};
+}
+
+export const throughputPart = {
+  select: (job) => {
+    const measured = measuredOf(job);
+    const throughput = throughputOf(job);
+    return measured && throughput && {...measured, throughput, extra: extraWorkTexts(job)};
+  },
+  render: ({throughput, times, odd, extra, ...rest}) => {
+    const {perSecond, low, high, unit} = throughput;
+    const perIteration = throughput.perIteration || perSecond * times[0];
+    const data = {...rest, odd: new Set(odd), values: times.map((time) => time > 0 ? perIteration / time : 0),
+      band: {value: perSecond, low: low || perSecond, high},
+      format: (value) => `${rateText(value)}`, description: rateBandText(throughput)};
+    return fragment(responsive((width, height) => curveChart(data, width, height), 220),
+      el("p", {class: "note"}, `${unit[0].toUpperCase()}${unit.slice(1)} a second of the whole job in each measured `,
+        "iteration; the dashed line is the steady state, and the shaded band holds it with 90 % probability."),
+      extra.map((text) => el("p", {class: "note"}, text)));
+  },
+};
+
 export const iterationsPart = {
   select: (job) => {
-    const prediction = predictionOf(job);
-    const times = prediction.iterationPicoseconds;
-    if (!times || times.length === 0) return null;
-    const rule = (job.spec || {}).iterations || {};
-    const warmup = rule.warmup === undefined ? 3 : rule.warmup;
-    const running = (job.status || {}).phase === "Running";
-    return {times: times.map((one) => one * 1e-12), warmup, time: timeOf(job),
-      uneven: prediction.unevenIterations,
-      more: running ? Math.min(rule.measure === undefined ? 5 : rule.measure, LISTED_MAX) : 0};
+    const measured = measuredOf(job);
+    return measured && {...measured, time: timeOf(job), uneven: predictionOf(job).unevenIterations};
   },
-  render: (data) => {
-    const odd = new Set(((data.uneven || {}).iterations || []).map((one) => one.iteration));
-    return fragment(
-      responsive((width, height) => iterationChart({...data, odd}, width, height), 220),
-      el("p", {class: "note"}, data.warmup > 0 && `${data.warmup} warm-up iterations are not counted. `,
-        "The shaded band holds the iteration time with 90 % probability, by the errors of the estimates; ",
-        "points are what the simulation gave. The axis does not begin at zero."),
-      unevenText(data.uneven, data.time && data.time.p50),
-      details("As a table", () => [table("Measured iterations",
-        [{title: "Iteration"}, {title: "Time", number: true}],
-        data.times.slice(0, ROWS_MAX).map((value, i) => [data.warmup + i + 1, seconds(value, 6)])),
-      data.times.length > ROWS_MAX && el("p", {class: "note"},
-        `The first ${count(ROWS_MAX)} of ${count(data.times.length)}; the document (JSON) has all.`)]));
-  },
+  render: ({odd, time, uneven, ...data}) => fragment(
+    responsive((width, height) => curveChart({...data, values: data.times, odd: new Set(odd), band: time,
+      format: seconds, description: time && bandText(time)}, width, height), 220),
+    el("p", {class: "note"}, data.warmup > 0 && `${data.warmup} warm-up iterations are not counted. `,
+      "The shaded band holds the iteration time with 90 % probability, by the errors of the estimates; ",
+      "points are what the simulation gave. The axis does not begin at zero."),
+    unevenText(uneven, time && time.p50),
+    details("As a table", () => [table("Measured iterations",
+      [{title: "Iteration"}, {title: "Time", number: true}],
+      data.times.slice(0, ROWS_MAX).map((value, i) => [data.first + i, seconds(value, 6)])),
+    data.times.length > ROWS_MAX && el("p", {class: "note"},
+      `The first ${count(ROWS_MAX)} of ${count(data.times.length)}; the document (JSON) has all.`)])),
 };
 
 export const breakdownPart = {
   select: (job) => predictionOf(job).breakdown &&
-    {shares: predictionOf(job).breakdown, whole: (timeOf(job) || {}).mean},
+    {shares: predictionOf(job).breakdown, whole: (timeOf(job) || {}).value},
   render: ({shares, whole}) => stackedBar("Where the time goes", PARTS.map(([key, title, note]) =>
     ({key, title, note, share: shares[key], text: whole ? seconds(shares[key] * whole, 3) : undefined}))),
 };

@@ -1,35 +1,34 @@
 // Small drawings beside figures: bands, stacked bars.
 
 import {el, svg} from "./element.js";
-import {percent, seconds} from "./numbers.js";
+import {percent} from "./numbers.js";
 import {bandText} from "./job_fields.js";
 
-/** The band of a time, relative to its mean, ±30 % wide: how sure the figure is. */
-export function bandMark({mean, low, high}) {
-  if (!(mean > 0) || !(high >= low)) return "";
+/** The band of a time around it, ±30 % wide: how sure the figure is. */
+export function bandMark({value, low, high}) {
+  if (!(value > 0) || !(high >= low)) return "";
   const width = 72;
-  const at = (value) => Math.max(1, Math.min(width - 1, (0.5 + (value / mean - 1) / 0.6) * width));
+  const at = (one) => Math.max(1, Math.min(width - 1, (0.5 + (one / value - 1) / 0.6) * width));
   return svg("svg", {class: "band-mark", width, height: 8, viewBox: `0 0 ${width} 8`, role: "img",
     "aria-label": bandText({low, high})},
   svg("title", {}, bandText({low, high})),
   svg("line", {class: "axis", x1: 0, x2: width, y1: 4, y2: 4}),
   svg("rect", {class: "band", x: at(low), width: Math.max(1, at(high) - at(low)), y: 2, height: 4, rx: 2}),
-  svg("line", {class: "mean", x1: at(mean), x2: at(mean), y1: 0, y2: 8}));
+  svg("line", {class: "mean", x1: at(value), x2: at(value), y1: 0, y2: 8}));
 }
 
-/** The band on an axis with its ends, for the head of a page. */
-export function bandScale(time) {
-  const {mean, low, high} = time;
-  if (!(mean > 0) || !(high > low)) return "";
-  const reach = Math.max(high - mean, mean - low) * 1.35;
-  const [from, to] = [Math.max(0, mean - reach), mean + reach];
-  const at = (value) => 8 + (value - from) / (to - from) * 384;
-  const label = (value, anchor) => svg("text", {x: at(value), y: 38, "text-anchor": anchor}, seconds(value));
+/** The band on an axis with its ends, for the head of a page. `text` of a value; `description` says the same. */
+export function bandScale({value, low, high}, text, description) {
+  if (!(value > 0) || !(high > low)) return "";
+  const reach = Math.max(high - value, value - low) * 1.35;
+  const [from, to] = [Math.max(0, value - reach), value + reach];
+  const at = (one) => 8 + (one - from) / (to - from) * 384;
+  const label = (one, anchor) => svg("text", {x: at(one), y: 38, "text-anchor": anchor}, text(one));
   return svg("svg", {class: "band-scale", viewBox: "0 0 400 44", role: "img",
-    "aria-label": `${seconds(mean)}, ${bandText(time)}`},
+    "aria-label": `${text(value)}, ${description}`},
   svg("line", {class: "axis", x1: 4, x2: 396, y1: 14, y2: 14}),
   svg("rect", {class: "band", x: at(low), width: at(high) - at(low), y: 6, height: 16, rx: 8}),
-  svg("line", {class: "mean", x1: at(mean), x2: at(mean), y1: 1, y2: 27}),
+  svg("line", {class: "mean", x1: at(value), x2: at(value), y1: 1, y2: 27}),
   label(low, "middle"), label(high, "middle"));
 }
 

@@ -45,6 +45,9 @@ export function ago(time) {
     : passed < 48 * 3600 ? `${Math.floor(passed / 3600)} h ago` : `${span(passed)} ago`;
 }
 
+/** Four significant digits without a unit: a cost, or iterations a second. */
+export const figureText = (value) => is(value) ? value.toLocaleString("en", {maximumSignificantDigits: 4}) : DASH;
+
 export const count = (value) => is(value) ? Math.round(value).toLocaleString("en") : DASH;
 
 export const percent = (share, places = 1) => is(share) ? `${(share * 100).toFixed(places)} %` : DASH;

@@ -1,8 +1,8 @@
 // Points of a sweep as throughput against cost, or against memory head-room where there are no prices.
 
 import {svg} from "./element.js";
-import {bytes, count, seconds, ticks} from "./numbers.js";
-import {figureText, isPredicted, meritsOf, throughputOf} from "./sweep_fields.js";
+import {bytes, count, figureText, seconds, ticks} from "./numbers.js";
+import {isPredicted, meritsOf, throughputOf} from "./sweep_fields.js";
 
 const MARGIN = {left: 76, right: 18, top: 16, bottom: 44};
 

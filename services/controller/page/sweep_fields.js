@@ -1,6 +1,6 @@
 // What the page reads of a sweep and of its points. Every field may be missing.
 
-import {count, DASH, seconds} from "./numbers.js";
+import {count, figureText, seconds} from "./numbers.js";
 import {phaseOf} from "./job_fields.js";
 
 export const countsOf = (sweep) => (sweep.status && sweep.status.counts) || {};
@@ -35,10 +35,6 @@ export function progressText(sweep) {
 
 export const throughputOf = (row) => row.tokensPerSecond || row.iterationsPerSecond;
 export const isPredicted = (row) => row.iterationSeconds > 0;
-
-/** Significant digits without a unit: a cost, or iterations for a second. */
-export const figureText = (value) => Number.isFinite(value)
-  ? value.toLocaleString("en", {maximumSignificantDigits: 4}) : DASH;
 
 /** What is compared: throughput, and cost where there are prices, else head-room. */
 export function meritsOf(points) {

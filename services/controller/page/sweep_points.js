@@ -1,10 +1,10 @@
 // The points of a sweep as a table, and as a file.
 
 import {el, route} from "./element.js";
-import {bytes, DASH, seconds} from "./numbers.js";
+import {bytes, DASH, figureText, seconds} from "./numbers.js";
 import {PHASES, phaseTag} from "./job_fields.js";
 import {sortableTable} from "./sortable_table.js";
-import {figureText, isPredicted, matrixOf, meritsOf, pointsOf, throughputOf, titlesOf, valueText} from "./sweep_fields.js";
+import {isPredicted, matrixOf, meritsOf, pointsOf, throughputOf, titlesOf, valueText} from "./sweep_fields.js";
 
 function nameCell(row, namespace, number) {
   return [row.job ? el("a", {href: route("jobs", namespace, row.job)}, row.job) : `point ${number}`,

@@ -38,6 +38,9 @@ job::ParsedCluster ClusterOfJob(const json& cluster, const json& status) {
 }
 
 std::string PredictedText(const json& prediction) {
+  if (prediction.contains("steadyIteration")) {
+    return base::FormatSeconds(prediction["steadyIteration"].value("seconds", 0.0));
+  }
   if (prediction.contains("iterationSeconds")) {
     return base::FormatSeconds(prediction["iterationSeconds"].value("mean", 0.0));
   }

@@ -19,6 +19,9 @@ TEST(AttemptTest, PausesDoubleUpToFiveMinutes) {
 
 TEST(AttemptTest, EveryPredictionHasATextForTables) {
   EXPECT_EQ(PredictedText({{"iterationSeconds", {{"mean", 0.0123456}}}}), "12.35 ms");
+  EXPECT_EQ(PredictedText({{"iterationSeconds", {{"mean", 0.0123456}}},
+                           {"steadyIteration", {{"seconds", 0.0111}}}}),
+            "11.10 ms");
   EXPECT_EQ(PredictedText({{"program", {{"seconds", 12.3}}}}), "12.30 s in all");
   EXPECT_EQ(PredictedText(nlohmann::json::object()), "-");
 }

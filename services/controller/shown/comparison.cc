@@ -40,14 +40,12 @@ json DescribeJob(const json& job) {
 // Of an iteration, or else of the whole program; null when neither is predicted.
 json PredictedTime(const json& job) {
   const json& prediction = At(job, {"status", "prediction"});
-  const bool iterates = NumberAt(prediction, {"iterationSeconds", "mean"}) > 0;
-  const json& time = At(prediction, {iterates ? "iterationSeconds" : "program"});
-  const double mean = NumberAt(time, {iterates ? "mean" : "seconds"});
-  if (!(mean > 0)) return json();
-  return {{"what", iterates ? "iteration" : "program"},
-          {"mean", mean},
-          {"low", NumberAt(time, {"low"})},
-          {"high", NumberAt(time, {"high"})}};
+  const Headline time = HeadlineOf(prediction);
+  if (!(time.seconds > 0)) return json();
+  return {{"what", time.is_iteration ? "iteration" : "program"},
+          {"mean", time.seconds},
+          {"low", time.low},
+          {"high", time.high}};
 }
 
 json CompareTimes(const json& first, const json& second) {

@@ -61,6 +61,19 @@ const json& StandingCondition(const json& job) {
   return is_pending && waits != nullptr ? *waits : *last;
 }
 
+Headline HeadlineOf(const json& prediction) {
+  const auto of = [](const json& time, const char* name) {
+    return Headline{.seconds = NumberAt(time, {name}),
+                    .low = NumberAt(time, {"low"}),
+                    .high = NumberAt(time, {"high"})};
+  };
+  Headline headline = of(At(prediction, {"steadyIteration"}), "seconds");
+  if (headline.seconds <= 0) headline = of(At(prediction, {"iterationSeconds"}), "mean");
+  headline.is_iteration = headline.seconds > 0;
+  if (!headline.is_iteration) headline = of(At(prediction, {"program"}), "seconds");
+  return headline;
+}
+
 std::string Beginning(const std::string& text, std::size_t bytes) {
   std::size_t end = std::min(text.size(), bytes);
   while (end > 0 && end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) {

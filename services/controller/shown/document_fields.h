@@ -31,6 +31,16 @@ std::string ShownPhaseOf(const nlohmann::json& object);
 // not started what it waits for, or an empty object.
 const nlohmann::json& StandingCondition(const nlohmann::json& job);
 
+// The time that a prediction is known by, and its 90 % band: of the iteration that repeats, where
+// some are measured, else of the whole program. Documents of earlier versions have no steady one.
+struct Headline {
+  bool is_iteration = false;
+  double seconds = 0;  // 0: nothing is predicted.
+  double low = 0;
+  double high = 0;
+};
+Headline HeadlineOf(const nlohmann::json& prediction);
+
 // At most so many bytes of a UTF-8 text, cut between characters.
 std::string Beginning(const std::string& text, std::size_t bytes);
 

@@ -77,7 +77,8 @@ json RowOf(const SweepPoint& point, const json& job, const SweepSpec& spec, bool
               {"reason", WordAt(condition, {"reason"})},
               {"message", WordAt(condition, {"message"})},
               {"wallSeconds", AmountAt(job, {"status", "simulation", "wallSeconds"})}};
-  const double seconds = AmountAt(prediction, {"iterationSeconds", "mean"});
+  const double steady = AmountAt(prediction, {"steadyIteration", "seconds"});
+  const double seconds = steady > 0 ? steady : AmountAt(prediction, {"iterationSeconds", "mean"});
   if (phase != "Complete" || seconds <= 0) return row;
   row["iterationSeconds"] = seconds;
   row["iterationsPerSecond"] = 1 / seconds;

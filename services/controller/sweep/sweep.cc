@@ -279,7 +279,7 @@ std::vector<SweepPoint> PointsOf(const SweepSpec& spec) {
 
 bool IsReplayed(std::string_view path) {
   if (path.starts_with("replay.")) return path != "replay.recording";
-  if (path == "iterations.tokens") return true;
+  if (path == "iterations.tokens" || path == "iterations.samples") return true;
   if (path.starts_with("cluster.server.")) return path != "cluster.server.gpusPerServer";
   return path == "cluster.fabric" || path.starts_with("cluster.fabric.");
 }

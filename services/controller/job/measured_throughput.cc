@@ -1,0 +1,70 @@
+// The figures of a measurement that a prediction is led by.
+#include <algorithm>
+#include <utility>
+
+#include "services/controller/job/measurement.h"
+#include "services/controller/job/samples.h"
+#include "services/controller/job/steady.h"
+
+namespace eidolon::controller::job {
+namespace {
+
+constexpr double kPicosecond = 1e-12;
+
+}  // namespace
+
+std::vector<const Measurement::Iteration*> Measurement::AddSteady(
+    const std::vector<const Iteration*>& measured, Prediction* prediction) const {
+  std::vector<IterationWork> works;
+  for (const Iteration* iteration : measured) {
+    IterationWork& work = works.emplace_back();
+    work.parts = PartsOf(*iteration);
+    work.copied_to_host = static_cast<double>(iteration->copies_to_host_ps) * kPicosecond;
+    for (const auto& [rank, counts] : iteration->counts) {
+      work.matrix_flops += counts.matrix_flops;
+      work.updated_bytes += counts.parameter_bytes;
+      work.rank_bytes = std::max(work.rank_bytes, counts.parameter_bytes);
+    }
+  }
+  Steady steady = FindSteady(works);
+  std::vector<const Iteration*> repeating;
+  for (const std::size_t i : steady.repeating) repeating.push_back(measured[i]);
+  // The band of their mean, around their median.
+  const MeanIteration mean = MeanOf(repeating);
+  const double scale = mean.seconds > 0 ? steady.seconds / mean.seconds : 1;
+  prediction->steady = {.seconds = steady.seconds,
+                        .low = mean.low * scale,
+                        .high = mean.high * scale,
+                        .count = static_cast<std::uint32_t>(repeating.size())};
+  prediction->extra_work = std::move(steady.extra);
+  return repeating;
+}
+
+void Measurement::AddThroughput(const Iteration& first, const std::vector<RankTokens>& ranks,
+                                Prediction* prediction) const {
+  const SteadyIteration& steady = *prediction->steady;
+  if (steady.seconds <= 0) return;
+  const auto runs = [&](const char* family) {
+    return std::ranges::any_of(first.kernels,
+                               [&](const auto& kernel) { return kernel.second.family == family; });
+  };
+  Throughput throughput;
+  if (prediction->tokens_per_second) {
+    throughput.unit = "tokens";
+    throughput.is_derived = !prediction->tokens->is_declared;
+    throughput.per_iteration = prediction->tokens->per_iteration;
+  } else if (options_.samples > 0) {
+    throughput.unit = "samples";
+    throughput.per_iteration = static_cast<double>(options_.samples);
+  } else if (const auto samples = DeriveSamples(ranks, runs("convolution"))) {
+    throughput.unit = "samples";
+    throughput.is_derived = true;
+    throughput.per_iteration = *samples;
+  }
+  throughput.per_second = throughput.per_iteration / steady.seconds;
+  throughput.low = steady.high > 0 ? throughput.per_iteration / steady.high : 0;
+  throughput.high = steady.low > 0 ? throughput.per_iteration / steady.low : 0;
+  prediction->throughput = throughput;
+}
+
+}  // namespace eidolon::controller::job

@@ -1,0 +1,24 @@
+// How many samples, such as images, a job processes in an iteration, as its launches tell.
+//
+// A classifier of images ends with a linear layer over what is left of each image: its GEMM has a
+// row for each of them, forward (rows x inputs to outputs) and back (rows x outputs to inputs).
+// Layers between have as many rows, or a multiple: a row for each place of an image. Samples are
+// derived where convolutions run, as at the beginning of such models, and at most three layers have
+// the fewest rows of all that are trained. Where more have, these are the rows of something else:
+// the queries of a detector, the places of a sequence. Passes without a backward pass do not count.
+// Models without convolutions or without a linear layer at their end are not found, nor is what
+// ranks share (tensor parallelism): who uses it declares the number.
+#pragma once
+
+#include <vector>
+
+#include "services/base/error.h"
+#include "services/controller/job/tokens.h"
+
+namespace eidolon::controller::job {
+
+// Of the whole job in the first measured iteration; or why that is not known, as the end of a
+// sentence. `has_convolutions`: some ran.
+base::Result<double> DeriveSamples(const std::vector<RankTokens>& ranks, bool has_convolutions);
+
+}  // namespace eidolon::controller::job
