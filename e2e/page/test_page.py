@@ -8,7 +8,7 @@ import urllib.request
 import metrics
 import pytest
 from browser import Browser, fill_in, submit
-from page_jobs import GPUS, completed, document, job_spec, light_spec
+from page_jobs import GPUS, STEPS, completed, document, job_spec, light_spec
 
 JOBS_MAX_MS = 300
 JOB_MAX_MS = 300
@@ -82,6 +82,21 @@ def test_a_job_is_submitted_by_the_form_and_followed_to_its_end(by_form, job):
     assert GPUS[0] in tab.inner_text(".target"), "the head does not name the GPU"
     by_form.picture(tab, "job")
     by_form.expect_no_trouble()
+
+
+def test_a_failed_job_says_first_why_and_predicts_nothing_large(browser, folder):
+    script = STEPS.replace("optimizer.zero_grad()", "optimizer.zero_grad(); assert step < 5, '<b>out</b> of data'")
+    browser.server.run(document("failing", job_spec(folder, script, iterations={"warmup": 2, "measure": 20})))
+    tab = browser.tab(route="/jobs/default/failing")
+    tab.wait_for_selector(".failure")
+    told = tab.inner_text(".failure")
+    assert "Failed: CommandFailed" in told and "AssertionError: <b>out</b> of data (script.py:" in told, told
+    assert "Traceback (most recent call last)" in tab.inner_text(".failure pre"), told
+    assert tab.locator(".large").count() == 0, "a job that failed has a headline"
+    assert "until it failed" in tab.inner_text(".figures").lower(), "what was measured before is not shown as such"
+    above = "document.querySelector('.failure').compareDocumentPosition(document.querySelector('.hero'))"
+    assert tab.evaluate(above) == 4, "the failure does not come first"
+    browser.expect_usable(tab, "failed-job")
 
 
 def test_the_log_of_a_job_that_is_followed_is_shown(by_form, job):

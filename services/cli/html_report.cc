@@ -19,6 +19,7 @@
 #include "services/controller/page/asset.h"
 #include "services/controller/shown/document_fields.h"
 #include "services/controller/shown/kernel_title.h"
+#include "services/controller/shown/printable.h"
 #include "services/controller/shown/report_line.h"
 
 namespace eidolon::cli {
@@ -35,6 +36,7 @@ using controller::shown::FormatSpan;
 using controller::shown::Headline;
 using controller::shown::HeadlineOf;
 using controller::shown::KernelTitle;
+using controller::shown::kQuotedOutput;
 using controller::shown::NumberAt;
 using controller::shown::Percent;
 using controller::shown::PhaseOf;
@@ -126,6 +128,19 @@ std::string ExtraWork(const json& prediction) {
   return notes;
 }
 
+// Why a job failed, and the end of its error output.
+std::string Failure(const json& job) {
+  const std::string message = TextAt(StandingCondition(job), {"message"});
+  const std::size_t end = std::min(message.find(kQuotedOutput), message.size());
+  const std::string lines = message.substr(std::min(message.size(), end + kQuotedOutput.size()));
+  return Element(
+      "section", {{"class", "failure"}},
+      Text("h2", "Failed: " + TextAt(StandingCondition(job), {"reason"})) +
+          Element("p", {{"class", "message"}}, Escape(message.substr(0, end))) +
+          (lines.empty() ? ""
+                         : Element("pre", {{"class", "log"}, {"tabindex", "0"}}, Escape(lines))));
+}
+
 std::string Hero(const json& job) {
   const json& prediction = At(job, {"status", "prediction"});
   const Time time = TimeOf(prediction);
@@ -163,6 +178,11 @@ std::string Hero(const json& job) {
     const std::string machine = DescribeMachine(At(job, {"status"}));
     figures +=
         Figure("Cost of the simulation", FormatSpan(wall), machine.empty() ? "" : "on " + machine);
+  }
+  if (PhaseOf(job) == "Failed") {
+    figures = Figure("Until it failed", FormatSeconds(time.mean), time.what) + figures;
+    return Element("div", {{"class", "hero waiting"}},
+                   Element("dl", {{"class", "figures"}}, figures));
   }
   const std::string lead =
       Element("div", {{"class", "what"}}, time.what) +
@@ -453,8 +473,9 @@ std::string FormatHtmlReport(const json& job, const std::string& version, const 
   const std::string head = Element(
       "div", {{"class", "job-head"}},
       Text("h1", name) + Element("p", {{"class", "target"}}, Escape(TargetText(job))) +
-          Note(StrCat(PhaseOf(job), ", ", TextAt(condition, {"reason"}), ": ",
-                      TextAt(condition, {"message"}))) +
+          (PhaseOf(job) == "Failed" ? Failure(job)
+                                    : Note(StrCat(PhaseOf(job), ", ", TextAt(condition, {"reason"}),
+                                                  ": ", TextAt(condition, {"message"})))) +
           warnings);
   const std::string parts = Element(
       "div", {{"class", "parts"}},

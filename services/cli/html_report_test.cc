@@ -90,6 +90,26 @@ TEST(HtmlReportTest, StaysSmallWithLongTexts) {
   EXPECT_LT(FormatHtmlReport(JobOf(std::string(1u << 20, '<')), "1", {}).size(), 1u << 21);
 }
 
+TEST(HtmlReportTest, AJobThatFailedSaysFirstWhyAndHasNoLargeFigure) {
+  json job = JobOf("llama");
+  job["status"]["phase"] = "Failed";
+  job["status"]["conditions"] = {
+      {{"type", "Failed"},
+       {"status", "True"},
+       {"reason", "CommandFailed"},
+       {"message",
+        "exit status 1: ValueError: no (a.py:3); last lines of its error output:\n"
+        "Traceback\n  <b>"}}};
+
+  const std::string report = FormatHtmlReport(job, "1", {});
+
+  EXPECT_THAT(report, HasSubstr("<h2>Failed: CommandFailed</h2><p class=\"message\">exit status 1: "
+                                "ValueError: no (a.py:3)</p>"));
+  EXPECT_THAT(report, HasSubstr("\nTraceback\n  &lt;b&gt;</pre>"));
+  EXPECT_THAT(report, Not(HasSubstr("class=\"large\"")));
+  EXPECT_THAT(report, HasSubstr("Until it failed"));
+}
+
 TEST(HtmlReportTest, DrawsThePeaksOfTenThousandIterationsAndStaysSmall) {
   json job = JobOf("llama");
   json& times = job["status"]["prediction"]["iterationPicoseconds"];

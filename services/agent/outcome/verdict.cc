@@ -18,13 +18,37 @@ constexpr std::size_t kErrorLines = 12;
 // What the shim reports when the program brought the runtime of another CUDA version.
 constexpr std::string_view kForeignRuntime = "libcudart.so";
 
-// The exception that a line of a traceback names: "ValueError: bad batch", also behind torchrun's
-// "[rank1]: ". torchrun's own report about its children is none.
-std::string ExceptionIn(std::string_view line) {
-  if (line.starts_with("[rank")) {
-    const std::size_t end = line.find("]: ");
-    if (end != std::string_view::npos) line.remove_prefix(end + 3);
+// The line without torchrun's "[rank1]: ".
+std::string_view WithoutRank(std::string_view line) {
+  if (!line.starts_with("[rank")) return line;
+  const std::size_t end = line.find("]: ");
+  return end == line.npos ? line : line.substr(end + 3);
+}
+
+// "train.py:40" of a traceback's line that names the user's own code: no installed package, no
+// module of Python, nothing that is generated.
+std::string OwnLineIn(std::string_view line) {
+  constexpr std::string_view kBegin = "File \"";
+  constexpr std::string_view kMiddle = "\", line ";
+  const std::size_t begin = line.find_first_not_of(' ');
+  if (begin == line.npos || !line.substr(begin).starts_with(kBegin)) return "";
+  line.remove_prefix(begin + kBegin.size());
+  const std::size_t end = line.find(kMiddle);
+  if (end == line.npos) return "";
+  const std::string_view path = line.substr(0, end);
+  constexpr std::string_view kOthers[] = {"/site-packages/", "/dist-packages/", "/lib/python",
+                                          "/bin/", "<"};
+  if (std::ranges::any_of(kOthers, [&](auto part) { return path.find(part) != path.npos; })) {
+    return "";
   }
+  const std::string_view rest = line.substr(end + kMiddle.size());
+  const std::string_view number = rest.substr(0, rest.find_first_not_of("0123456789"));
+  return StrCat(path.substr(path.rfind('/') + 1), ":", number);
+}
+
+// The exception that a line of a traceback names: "ValueError: bad batch". torchrun's own report
+// about its children is none.
+std::string ExceptionIn(std::string_view line) {
   const std::string_view name = line.substr(0, line.find(':'));
   const bool is_name = !name.empty() && name.find_first_not_of(
                                             "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -82,8 +106,11 @@ void Verdict::NoteRefusedCall(const std::string& name, bool strict) {
 }
 
 void Verdict::NoteErrorLine(const std::string& line) {
-  if (std::string exception = ExceptionIn(line); !exception.empty()) {
+  const std::string_view own = WithoutRank(line);
+  if (std::string frame = OwnLineIn(own); !frame.empty()) frame_ = std::move(frame);
+  if (std::string exception = ExceptionIn(own); !exception.empty()) {
     exception_ = std::move(exception);
+    own_line_ = std::exchange(frame_, "");
   }
   if (advice_.empty()) advice_ = AdviceFor(line);
   tells_of_kill_ = tells_of_kill_ || TellsOfKill(line);
@@ -213,7 +240,10 @@ Ending Verdict::Judge(const std::optional<launch::ExitStatus>& command) const {
   const bool was_lost = killed && !failed_first;
   ending.reason = was_lost ? Reason::kRankLost : Reason::kCommandFailed;
   ending.message = Culprit(command);
-  if (!exception_.empty() && !was_lost) ending.message += ": " + exception_;
+  if (!exception_.empty() && !was_lost) {
+    ending.message += ": " + exception_;
+    if (!own_line_.empty()) ending.message += " (" + own_line_ + ")";
+  }
   if (!advice_.empty() && !was_lost) ending.message += "; " + advice_;
   if (!wait_in_vain_.empty()) ending.message += "; before that, " + wait_in_vain_;
   if (!refused_call_.empty()) {

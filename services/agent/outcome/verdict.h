@@ -99,7 +99,9 @@ class Verdict {
   bool tells_of_kill_ = false;  // The program's output does: it has lost a process of its own.
   std::deque<std::string> error_lines_;
   std::string advice_;     // What can be done about the environment.
-  std::string exception_;  // The last line that names a Python exception of the program.
+  std::string exception_;  // The last line that names a Python exception of the program, and
+  std::string own_line_;   // the innermost line of its traceback that is the user's: "train.py:40".
+  std::string frame_;      // The same of a traceback that goes on.
 };
 
 // "3.50 GiB".

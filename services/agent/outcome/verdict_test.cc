@@ -89,6 +89,28 @@ TEST(VerdictTest, TheExceptionStandsBeforeTheNoiseOfLaunchers) {
               HasSubstr("rank 1 (pid 5) died: exit status 1: ValueError: bad batch"));
 }
 
+TEST(VerdictTest, TheUsersOwnLineOfTheTracebackStandsBehindTheException) {
+  Verdict verdict;
+  for (const char* line :
+       {"[rank0]: Traceback (most recent call last):",
+        "[rank0]:   File \"/home/me/run/train.py\", line 52, in <module>", "[rank0]:     main()",
+        "[rank0]:   File \"/home/me/run/train.py\", line 40, in main",
+        "[rank0]:   File \"/env/lib/python3.11/site-packages/torch/nn/module.py\", line 9, in f",
+        "[rank0]:   File \"<frozen runpy>\", line 88, in _run_code",
+        "[rank0]: ValueError: bad batch", "  File \"/env/bin/torchrun\", line 8, in <module>",
+        "  File \"/home/me/launch.py\", line 3, in <module>",
+        "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: "}) {
+    verdict.NoteErrorLine(line);
+  }
+
+  EXPECT_THAT(verdict.Judge(kFailed).message,
+              HasSubstr("exit status 1: ValueError: bad batch (train.py:40); last lines"));
+  verdict.NoteErrorLine("KeyError: 'x'");
+  EXPECT_THAT(verdict.Judge(kFailed).message, HasSubstr("KeyError: 'x' (launch.py:3); last"));
+  verdict.NoteErrorLine("OSError: of another place");
+  EXPECT_THAT(verdict.Judge(kFailed).message, HasSubstr("OSError: of another place; last lines"));
+}
+
 TEST(VerdictTest, AKilledRankIsNamed) {
   Verdict verdict;
   verdict.NoteRankDeath({.rank = 3, .pid = 77, .status = kKilled});

@@ -89,6 +89,17 @@ export function extraWorkTexts(job) {
   });
 }
 
+const OUTPUT = "; last lines of its error output:\n";
+
+/** Of a job that failed: {reason, message, lines}, the last of what its program said of errors; else null. */
+export function failureOf(job) {
+  if (phaseOf(job) !== "Failed") return null;
+  const {reason = "", message = ""} = lastCondition(job);
+  const at = message.indexOf(OUTPUT);
+  return at < 0 ? {reason, message, lines: ""}
+    : {reason, message: message.slice(0, at), lines: message.slice(at + OUTPUT.length)};
+}
+
 /** "90 % between 181.8 and 208.5 ms". */
 export function bandText({low, high}) {
   const [a, b] = [seconds(low), seconds(high)];

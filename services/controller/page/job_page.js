@@ -6,7 +6,7 @@ import {follow, jobPath, patchJson, remove} from "./api.js";
 import {actionButton, confirmed, save} from "./actions.js";
 import {ago, bytes, count, parts, percent, seconds, span} from "./numbers.js";
 import {bandScale, figure} from "./marks.js";
-import {bandText, extraWorkTexts, isOver, lastCondition, phaseOf, phaseTag, predictionOf, rateBandText,
+import {bandText, extraWorkTexts, failureOf, isOver, lastCondition, phaseOf, phaseTag, predictionOf, rateBandText,
   rateText, sizeOf, targetOf, throughputOf, timeOf} from "./job_fields.js";
 import {breakdownPart, conditionsPart, coveragePart, doubtsPart, iterationsPart, memoryPart, specPart, throughputPart}
   from "./job_parts.js";
@@ -87,6 +87,15 @@ const leadFigure = (what, value, unit, band, notes) => el("div", {class: "lead-f
   el("div", {class: "large"}, value, el("span", {class: "unit"}, unit)), band,
   notes.filter(Boolean).map((note) => el("div", {class: "note"}, note)));
 
+/** Why a job failed, before anything that was predicted until then. */
+function failure(job) {
+  const failed = failureOf(job);
+  return failed && el("section", {class: "failure", role: "alert"}, el("h2", {}, `Failed: ${failed.reason}`),
+    el("p", {class: "message"}, failed.message),
+    failed.lines && [el("h3", {}, "The end of its error output"),
+      el("pre", {class: "log", tabindex: "0", "aria-label": "The end of its error output"}, failed.lines)]);
+}
+
 function hero(job) {
   const prediction = predictionOf(job);
   const time = timeOf(job);
@@ -105,13 +114,15 @@ function hero(job) {
   const cost = (job.status || {}).simulation || {};
   const [peak, peakUnit] = parts(bytes(memory && memory.peakReservedBytes));
   const rate = throughputOf(job);
-  const what = time.what === "iteration" ? "Predicted iteration" : "Predicted program";
+  const failed = phaseOf(job) === "Failed";
+  const what = failed ? "Until it failed" : time.what === "iteration" ? "Predicted iteration" : "Predicted program";
   const timeNote = bandText(time) +
     (prediction.measuredIterations > 0 ? `, from ${count(prediction.measuredIterations)} iterations` : "");
-  return el("div", {class: "hero"},
-    lead(rate, time, what, timeNote, job),
+  return el("div", {class: failed ? "hero waiting" : "hero"},
+    !failed && lead(rate, time, what, timeNote, job),
     el("dl", {class: "figures"},
-      rate && figure(what, ...parts(seconds(time.value)), timeNote),
+      failed && rate && figure("Throughput until it failed", rateText(rate.perSecond), `${rate.unit}/s`),
+      (failed || rate) && figure(what, ...parts(seconds(time.value)), timeNote),
       prediction.modelFlopsUtilization &&
         figure("Model FLOPs utilization", ...parts(percent(prediction.modelFlopsUtilization)),
           prediction.modelFlopsSource === "derived" && "derived from launches"),
@@ -212,7 +223,8 @@ export function jobView([namespace, name]) {
         el("div", {class: "bar"}, el("h1", {}, name), phaseTag(job),
           el("div", {class: "actions"}, actionsOf(job, namespace, name, fail, gone))),
         el("p", {class: "target"}, headLine(job) || "not placed yet"),
-        el("p", {class: "note"}, condition.message && `${condition.reason}: ${condition.message}`),
+        phaseOf(job) !== "Failed" &&
+          el("p", {class: "note"}, condition.message && `${condition.reason}: ${condition.message}`),
         idleText(job) && el("p", {class: "warning"}, idleText(job)),
         (status.warnings || []).map((warning) => el("p", {class: "warning"}, warning)),
         sweepLine(job, namespace),
@@ -220,7 +232,8 @@ export function jobView([namespace, name]) {
           Object.entries(job.metadata.labels || {}).map(([key, value]) =>
             [" ", el("span", {class: "label"}, `${key}=${value}`)]))]);
     }
-    stage.replaceChildren(hero(job));
+    stage.replaceChildren();
+    append(stage, [failure(job), hero(job)]);
     for (const part of sections) part.update(job);
     log.update(job);
   }
