@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <string_view>
 
 #include "services/cli/globals.h"
@@ -36,6 +37,11 @@ void AddSweepCommand(CLI::App* app, const Globals* globals, Action* action);
 void AddWhatIfCommand(CLI::App* app, const Globals* globals, Action* action);
 void AddBenchCommand(CLI::App* app, Action* action);
 void AddDoctorCommand(CLI::App* app, const Globals* globals, Action* action);
+// A GPU's name that a user has typed becomes the one that is meant (names.h), where that is clear.
+// `folder`: with the user's own models; empty: none.
+void CompleteGpu(const std::string& folder, std::string* gpu);
+// gpus, presets, fabrics.
+void AddNamesCommands(CLI::App* app, Action* action);
 // completion, explain; `schema` is the REST interface's OpenAPI document, and outlives the action.
 void AddGuideCommands(CLI::App* app, std::string_view schema, Action* action);
 

@@ -53,6 +53,7 @@ int Run(int argc, char** argv) {
       "  eidolon doctor                                          what is missing here\n"
       "  eidolon run --gpus-per-server 8 -- torchrun train.py    predict one command\n"
       "  eidolon up & eidolon submit --follow -f job.yaml        predict many\n"
+      "  eidolon gpus                                            what can be emulated\n"
       "  eidolon explain job.spec.iterations                     what a field means\n"
       "  source <(eidolon completion bash)                       complete words in this shell\n"
       "Exit status: 0 done, 1 failed, 2 wrong use, 3 predicted from fewer iterations than were\n"
@@ -86,6 +87,7 @@ int Run(int argc, char** argv) {
   eidolon::cli::AddSweepCommand(&app, &globals, &action);
   eidolon::cli::AddBenchCommand(&app, &action);
   eidolon::cli::AddDoctorCommand(&app, &globals, &action);
+  eidolon::cli::AddNamesCommands(&app, &action);
   eidolon::cli::AddGuideCommands(&app, eidolon::controller::rest::OpenApiDocument(), &action);
   eidolon::cli::net::AddCommands(&app, &action);
   eidolon::cli::values::AddCommands(&app, eidolon::controller::embedded::ProgramDirectory().c_str(),

@@ -8,6 +8,7 @@
 #include "services/cli/ask_what_if.h"
 #include "services/cli/commands.h"
 #include "services/cli/job_file.h"
+#include "services/cli/names.h"
 #include "services/cli/replay_document.h"
 #include "services/cli/replays.h"
 #include "services/cli/report.h"
@@ -62,6 +63,9 @@ int Replay(const ReplayFlags& flags) {
   const auto recorded = ReadRecordedJob(file->job());
   if (!recorded) return PrintFailure(recorded.error());
   ReplayChanges changes = flags.changes;
+  CompleteGpu(flags.embedded.gpu_models, &changes.gpu);
+  CompletePreset(&changes.preset);
+  CompleteFabric(&changes.fabric);
   if (!flags.cluster_file.empty()) {
     auto cluster = ReadClusterFile(flags.cluster_file);
     if (!cluster) return PrintFailure(cluster.error());
@@ -105,7 +109,9 @@ struct WhatIfFlags {
 constexpr int kNotAllAnswered = 3;
 
 int PrintWhatIf(const WhatIfFlags& flags) {
-  const auto answers = AskWhatIf(flags.recording, flags.gpu, flags.embedded);
+  std::string gpu = flags.gpu;
+  CompleteGpu(flags.embedded.gpu_models, &gpu);
+  const auto answers = AskWhatIf(flags.recording, gpu, flags.embedded);
   if (!answers) return PrintFailure(answers.error());
   Terminal::Standard(flags.raw).Print(flags.output == "json" ? answers->dump(2) + "\n"
                                                              : FormatWhatIfs(*answers));

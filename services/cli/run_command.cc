@@ -17,6 +17,7 @@
 #include "services/cli/embedded.h"
 #include "services/cli/follow.h"
 #include "services/cli/job_file.h"
+#include "services/cli/names.h"
 #include "services/cli/report.h"
 #include "services/cli/run_data.h"
 #include "services/cli/run_document.h"
@@ -139,6 +140,8 @@ int RunOnce(const RunCommandFlags& wanted) {
   }
   const auto folder = CurrentFolder();
   if (!folder) return PrintFailure(folder.error());
+  CompleteGpu(flags.embedded.gpu_models, &flags.run.gpu);
+  CompletePreset(&flags.run.preset);
   const auto document = MakeRunDocument(flags.run, *folder);
   if (!document) return PrintFailure(document.error());
   const auto data = RunData::Make(flags.embedded.controller.data_directory);
@@ -205,11 +208,13 @@ void AddFolding(CLI::App* run, RunFlags* flags) {
 
 void AddFlags(CLI::App* run, RunCommandFlags* flags) {
   RunFlags& f = flags->run;
-  run->add_option("--gpu", f.gpu, "GPU model, such as H100-SXM5-80GB (the default)");
+  run->add_option("--gpu", f.gpu,
+                  "GPU model, such as H100-SXM5-80GB (the default); 'eidolon gpus' lists them");
   run->add_option("--gpu-clock", f.gpu_clock,
                   "clock of the GPUs' multiprocessors, over the model's: 0.25 to 1.5")
       ->check(CLI::PositiveNumber);
-  run->add_option("--preset", f.preset, "server preset, such as dgx-h100");
+  run->add_option("--preset", f.preset,
+                  "server preset, such as dgx-h100; 'eidolon presets' lists them");
   run->add_option("--cluster", f.cluster_file, "file with a SimulatedCluster document")
       ->excludes("--gpu")
       ->excludes("--gpu-clock")
