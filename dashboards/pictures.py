@@ -137,14 +137,15 @@ class Prometheus:
 
 
 def document(name, width, directory):
+    # The last job declares no tokens.
+    declared = {"tokens": 4 * 4096, "parameters": 8 * width**2} if width != WIDTHS[-1] else {}
     spec = {
         "cluster": {"servers": 2, "server": {"preset": "dgx-h100", "gpusPerServer": 2}},
         "servers": 2,
         "ranksPerServer": 2,
         "command": ["torchrun", "train.py", str(width)],
         "code": {"directory": str(directory)},
-        # The last job declares no tokens.
-        "iterations": {"warmup": 5, "measure": 400, **({"tokens": 4 * 4096} if width != WIDTHS[-1] else {})},
+        "iterations": {"warmup": 5, "measure": 400, **declared},
         "hostModel": {"kind": "fixed"},
         "values": {"compute": False},
     }
