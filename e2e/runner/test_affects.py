@@ -105,6 +105,7 @@ def test_documents_affect_only_what_reads_documents(path):
         ("services/cubin/reader_corpus/a", ["fuzz", "build-asan"], ["test-release", "test-asan", "behaviour"]),
         ("proto/eidolon/timing/v1/timing.proto", ["test-release", "behaviour", "kube:first_job", "page"], []),
         ("helm/eidolon/values.yaml", ["kube:chart", "dashboards", "scripts"], ["test-release", "build-asan"]),
+        ("operator-manifests/rbac.yaml", ["test-release", "scripts", "kube:tenants"], ["build-asan"]),
         ("dashboards/check.py", ["kube:cluster_metrics", "dashboards"], ["behaviour"]),
         ("docs/report_fields.md", ["docs", "test-release"], ["test-asan"]),
         ("e2e/behaviours/test_disk.py", ["behaviour:disk"], ["behaviour"]),

@@ -1,10 +1,16 @@
 #include "services/controller/kube_host/fake_cluster_test.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <chrono>
+#include <fstream>
+#include <sstream>
 #include <thread>
 
 #include "services/base/text.h"
+#include "services/controller/job/document.h"
+#include "source_tree.h"
 
 namespace eidolon::controller::kube_host {
 namespace {
@@ -57,6 +63,30 @@ Reply Refuse(int status, const std::string& reason, const std::string& message) 
       {{"kind", "Status"}, {"code", status}, {"reason", reason}, {"message", message}}, status);
 }
 
+// What the roles of the controller allow, each as "delete batch/jobs".
+std::set<std::string> ReadRoles() {
+  std::ifstream file(EIDOLON_SOURCE_DIR "/operator-manifests/rbac.yaml");
+  std::stringstream text;
+  text << file.rdbuf();
+  std::set<std::string> allowed;
+  const auto documents = job::ParseDocuments(text.str());
+  if (!documents) return allowed;
+  for (const json& document : *documents) {
+    const std::string name = document["metadata"]["name"];
+    if (!name.starts_with("eidolon-controller")) continue;
+    for (const json& rule : document.value("rules", json::array())) {
+      for (const std::string group : rule["apiGroups"]) {
+        for (const std::string resource : rule["resources"]) {
+          for (const std::string verb : rule["verbs"]) {
+            allowed.insert(StrCat(verb, " ", group, "/", resource));
+          }
+        }
+      }
+    }
+  }
+  return allowed;
+}
+
 Reply RefuseSize() { return Refuse(500, "InternalError", "etcdserver: request is too large"); }
 
 }  // namespace
@@ -95,6 +125,7 @@ Reply FakeCluster::Handle(const kube::Call& call) {
   json body = call.body.empty() ? json::object() : json::parse(call.body);
   if (target.collection.ends_with("tokenreviews")) return ReviewToken(std::move(body));
   if (target.collection.ends_with("subjectaccessreviews")) return ReviewAccess(std::move(body));
+  if (auto refusal = JudgeRole(call, target)) return *refusal;
   if (call.method != "GET") {
     if (auto refusal = Judge(call, target)) return *refusal;
   }
@@ -113,13 +144,34 @@ Reply FakeCluster::Handle(const kube::Call& call) {
   return found == all.end() ? Refuse(404, "NotFound", "not found") : kube::Json(found->second);
 }
 
+std::string FakeCluster::VerbOf(const kube::Call& call, const Target& target) {
+  if (call.method == "POST") return "create";
+  if (call.method == "PATCH") return "patch";
+  if (call.method == "PUT") return "update";
+  if (call.method == "DELETE") return "delete";
+  if (target.query.contains("watch")) return "watch";
+  return target.key.name.empty() ? "list" : "get";
+}
+
+std::optional<Reply> FakeCluster::JudgeRole(const kube::Call& call, const Target& target) {
+  static const std::set<std::string> allowed = ReadRoles();
+  if (!has_roles_ || !call.as_user.empty()) return std::nullopt;
+  const std::size_t space = target.collection.find(' ');
+  const std::size_t slash = target.collection.find('/');
+  const std::string sentence =
+      StrCat(VerbOf(call, target), " ", slash < space ? target.collection.substr(0, slash) : "",
+             "/", target.collection.substr(space + 1), target.subresource.empty() ? "" : "/",
+             target.subresource);
+  if (allowed.contains(sentence)) return std::nullopt;
+  ADD_FAILURE() << "operator-manifests/rbac.yaml does not let the controller " << sentence;
+  return Refuse(403, "Forbidden", StrCat("User \"controller\" cannot ", sentence));
+}
+
 std::optional<Reply> FakeCluster::Judge(const kube::Call& call, const Target& target) {
-  const std::map<std::string, std::string> verbs = {
-      {"POST", "create"}, {"PATCH", "patch"}, {"PUT", "update"}, {"DELETE", "delete"}};
   const std::string resource = target.collection.substr(target.collection.find(' ') + 1);
   const std::string& user = call.as_user;
   const std::string sentence =
-      StrCat(user, " ", verbs.at(call.method), " ", resource, " ", target.key.name_space);
+      StrCat(user, " ", VerbOf(call, target), " ", resource, " ", target.key.name_space);
   if (!user.empty()) {
     if (!may_impersonate_.empty() && !may_impersonate_.contains(user)) {
       return Refuse(

@@ -1,9 +1,10 @@
 // A Kubernetes for tests: objects in memory behind real HTTP. It knows create, get, list, watch,
-// apply, merge patch, delete, logs, token and access reviews, preconditions on uid and version, and
-// who manages fields; it has no controllers, no defaults and no admission, so that a test decides
-// what happens to a Deployment or a pod.
+// apply, merge patch, delete, logs, token and access reviews, preconditions on uid and version, who
+// manages fields, and the roles of the controller; it has no controllers, no defaults and no
+// admission, so that a test decides what happens to a Deployment or a pod.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -38,6 +39,8 @@ class FakeCluster {
   void Allow(const std::string& sentence);
   // Writes of this user are denied by an admission policy with this message.
   void DenyWrites(const std::string& user, const std::string& message);
+  // The client has another role of the chart than the controller's.
+  void IgnoreRoles() { has_roles_ = false; }
   // Who may be impersonated; everybody, as long as nobody was named.
   void AllowImpersonation(const std::string& user);
   // Writes that were done, as the audit log has them: "user verb resource namespace"; of ourselves
@@ -73,6 +76,10 @@ class FakeCluster {
 
   kube::Reply Handle(const kube::Call& call);
   static Target Parse(const kube::Call& call);
+  static std::string VerbOf(const kube::Call& call, const Target& target);
+  // What the controller asks for in its own name, by the roles that it is installed with; none: it
+  // may go on. A test fails when they do not allow it.
+  std::optional<kube::Reply> JudgeRole(const kube::Call& call, const Target& target);
   // Authorization and admission of a write in a user's name; none: it may go on.
   std::optional<kube::Reply> Judge(const kube::Call& call, const Target& target);
   kube::Reply Create(const Target& target, nlohmann::json object);
@@ -92,6 +99,7 @@ class FakeCluster {
   std::map<std::string, std::string> logs_;
   std::map<std::string, nlohmann::json> tokens_;
   std::set<std::string> allowed_;
+  std::atomic<bool> has_roles_ = true;
   std::set<std::string> may_impersonate_;
   std::map<std::string, std::string> denied_;  // By user.
   std::vector<std::string> audit_;

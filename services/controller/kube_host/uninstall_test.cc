@@ -24,7 +24,10 @@ json Condition(const char* type, const char* value, const char* reason) {
 
 class UninstallTest : public ::testing::Test {
  protected:
-  UninstallTest() { cluster_.Put(kube::kDeployments, kDeployment, {{"spec", {{"replicas", 2}}}}); }
+  UninstallTest() {
+    cluster_.IgnoreRoles();
+    cluster_.Put(kube::kDeployments, kDeployment, {{"spec", {{"replicas", 2}}}});
+  }
 
   base::Result<Uninstalled> Run(const std::string& name_space = "") {
     kube::Client client({.url = cluster_.url(), .ca_file = {}, .token_file = {}}, clock_);
