@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Every leaf of the chart's values as null, empty, of another type and as nonsense: it renders sound manifests, or the
-refusal names the leaf.
+refusal names the leaf. Another sound value of a leaf changes the manifests.
 
     operator-manifests/values_test.py
 
 Needs helm as render.py does. What a leaf may be is not read from the schema, but from the default and the lists below.
 """
 
+import functools
 import json
 import re
 import sys
@@ -33,6 +34,21 @@ TABLES = yaml.safe_load((HERE / "testdata/values.yaml").read_text())
 NONSENSE, EVERYTHING = TABLES["nonsense"], TABLES["everything"]
 REQUIRED_TEXTS = set(TABLES["required"])
 NEVER_NULL = {*REQUIRED_TEXTS, *TABLES["may_be_empty"], "timing.persistence.accessModes"}
+DIGEST = "sha256:" + "ab" * 32
+# Other values of a leaf of this type, of which the first that is taken must change the manifests.
+CHANGED = {
+    bool: [True, False],
+    int: [7, 700],
+    str: ["constrained", "Always", "other", "3Gi", "40s", DIGEST, "https://other/"],
+    list: [["other"], [{"name": "other"}], [{"key": "other"}], [{"maxSkew": 1}], ["ReadWriteOncePod"]],
+    dict: [{"other": "value"}, {"limits": {"cpu": 3}}],
+}
+# Without which a leaf means nothing.
+NEEDS = {
+    "controller.serviceAccount.create": ("controller.serviceAccount.name", "given"),
+    "crds.keep": ("crds.install", True),
+    "timing.libraries.folders": ("timing.libraries.image", "torch:13"),
+}
 
 
 def settings(values, path=()):
@@ -149,6 +165,24 @@ def table():
     return renders, refused, folders
 
 
+@functools.cache
+def rendered(values):
+    """The manifests of values as JSON."""
+    return render(json.loads(values))[0]
+
+
+def without_effect(leaf):
+    """What is wrong about a leaf whose value changes nothing; None: nothing."""
+    path, default = leaf
+    given = functools.reduce(lambda values, name: (values or {}).get(name), path.split("."), EVERYTHING)
+    base = merged(EVERYTHING, *NEEDS[path]) if path in NEEDS else EVERYTHING
+    for value in CHANGED[type(default)]:
+        text, refusal = render(merged(base, path, value))
+        if not refusal and value != (default if given is None else given):
+            return f"{path} = {value!r} has no effect" if text == rendered(json.dumps(base)) else None
+    return f"{path} takes no value of CHANGED"
+
+
 def rounds(rows):
     """Rows in lists that have each leaf once."""
     lists = []
@@ -216,6 +250,9 @@ def main():
     others = [(path, value) for path in folders for value in (None, "text")]
     with ThreadPoolExecutor(2) as pool:
         problems = [problem for problem in pool.map(unsound_row, renders) if problem]
+        defaults = settings(yaml.safe_load((CHART / "values.yaml").read_text()))
+        leaves = [(path, default) for path, default, is_folder in defaults if not is_folder]
+        problems += filter(None, pool.map(without_effect, leaves))
         for found in pool.map(unrefused_rows, rounds(refused) + [[row] for row in others]):
             problems += found
     problems += [*contents(), *undocumented(), *old_cluster()]
