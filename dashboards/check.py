@@ -42,7 +42,22 @@ def known_metrics():
     return set(text.replace('"', "").split())
 
 
-def check_panel(panel, metrics):
+def written_values():
+    """By label: the values that services give it in so many words."""
+    pairs = r'\{"[a-z_]+", "[a-z_]+"\}'
+    text = subprocess.run(
+        ["git", "-C", str(ROOT), "grep", "-hoE", pairs, "--", "services/*metrics.cc"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    found = {}
+    for label, value in re.findall(r'{"(\w+)", "(\w+)"}', text):
+        found.setdefault(label, set()).add(value)
+    return found
+
+
+def check_panel(panel, metrics, written):
     for field in ("title", "description"):
         if not panel.get(field):
             yield f"no {field}"
@@ -61,6 +76,9 @@ def check_panel(panel, metrics):
         for name in re.findall(r"\beidolon_[a-z_]+(?=[{\[ )]|$)", query):
             if name not in metrics:
                 yield f"no service has {name}"
+        for label, values in re.findall(r'(\w+)=~?"([^"$]+)"', query):
+            for value in sorted(set(values.split("|")) - written.get(label, set(values.split("|")))):
+                yield f"no service has the {label} {value}"
         for name, _, interval in re.findall(r"(eidolon_[a-z_]+_total)(\{[^}]*\})?(\[[^\]]*\])?", query):
             ratio = re.search(rf"sum\({name}\) / |\+ sum\({name}\)", query)
             if interval != "[$__rate_interval]" and not ratio:
@@ -124,7 +142,7 @@ def check_variables(board):
             yield f"panel '{panel.get('title')}' shows markup"
 
 
-def check(path, metrics):
+def check(path, metrics, written):
     board = json.loads(path.read_text())
     yield from check_variables(board)
     wanted = {"id": None, "editable": False, "graphTooltip": 1, "timezone": "", "uid": f"eidolon-{path.stem}"}
@@ -138,7 +156,7 @@ def check(path, metrics):
     for name in set(re.findall(r"\$\{?(\w+)", text)) - set(names) - {"__rate_interval"}:
         yield f"no variable ${name}"
     for panel in board["panels"]:
-        for problem in check_panel(panel, metrics):
+        for problem in check_panel(panel, metrics, written):
             yield f"panel '{panel.get('title')}': {problem}"
 
 
@@ -150,8 +168,8 @@ def undrawn(boards, rules):
 
 
 def main():
-    metrics = known_metrics()
-    problems = [f"{path.name}: {problem}" for path in sorted(FOLDER.glob("*.json")) for problem in check(path, metrics)]
+    known = known_metrics(), written_values()
+    problems = [f"{path.name}: {problem}" for path in sorted(FOLDER.glob("*.json")) for problem in check(path, *known)]
     problems += undrawn([path.read_text() for path in FOLDER.glob("*.json")], RULES.read_text())
     problems += check_names(json.loads(OPENAPI.read_text()))
     problems += pictures.problems_of(pictures.PICTURES)
