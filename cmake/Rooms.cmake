@@ -20,7 +20,7 @@ set(EIDOLON_ROOMS
   agent_server    services/agent/client services/agent/server
   controller      services/controller
   controller_http services/controller/http services/controller/kube services/controller/rest
-  controller_host services/controller/embedded services/controller/kube_host
+  controller_host services/controller/agents services/controller/embedded services/controller/kube_host
   cli             services/cli
   shim_core       shim/core shim/host_time
   shim_compute    shim/compute

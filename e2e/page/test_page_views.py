@@ -39,3 +39,16 @@ def test_everybody_can_use_it_in_light_and_dark_and_on_narrow_screens(screen, vi
     tab.wait_for_timeout(150)
     browser.expect_usable(tab, f"{view}-{name}")
     browser.expect_no_trouble()
+
+
+def test_long_names_are_whole_in_texts_and_attributes(browser):
+    """Kernels of PyTorch have names of 2,000 characters."""
+    lengths = browser.tab().evaluate("""async () => {
+        const {el, svg} = await import("/page/element.js");
+        const name = "k".repeat(3000);
+        const link = el("a", {title: name}, name);
+        const drawn = svg("g", {"aria-label": name}, svg("title", {}, name));
+        const texts = [link.title, link.textContent, drawn.getAttribute("aria-label"), drawn.textContent];
+        return texts.map((text) => text.length);
+    }""")
+    assert lengths == [3000] * 4

@@ -1,7 +1,14 @@
-"""Tests of a wheel's bill of materials."""
+"""Tests of a wheel's contents and of its bill of materials."""
+
+import importlib.machinery
+import importlib.util
+import pathlib
+import subprocess
 
 import bill
 import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 TABLE = {"gRPC": ["libgrpc++.a", "libgrpc.a"], "Abseil": ["libabsl_*.a"], "fmt": []}
 SAID = "0.1.0\ngRPC 1.51.1\nAbseil (has no version number)\nfmt 9.1.0\n"
@@ -64,3 +71,19 @@ def test_every_relation_is_between_elements_of_the_document():
 
     for row in made["relationships"]:
         assert {row["spdxElementId"], row["relatedSpdxElement"]} <= known
+
+
+def test_every_file_of_the_python_package_is_in_the_wheel(tmp_path):
+    loader = importlib.machinery.SourceFileLoader("package", str(ROOT / "e2e/package"))
+    package = importlib.util.module_from_spec(importlib.util.spec_from_loader("package", loader))
+    loader.exec_module(package)
+    (tmp_path / "lib").mkdir()
+    for name in [*package.PROGRAMS, "lib/libeidolon_shim.so"]:
+        (tmp_path / name).touch()
+    tracked = subprocess.run(
+        ["git", "-C", ROOT, "ls-files", "python/eidolon"], check=True, capture_output=True, text=True
+    )
+
+    names = {name for name, _, is_program in package.contents(tmp_path, tmp_path) if not is_program}
+
+    assert names == {path.removeprefix("python/") for path in tracked.stdout.split()}

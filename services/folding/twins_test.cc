@@ -38,5 +38,13 @@ TEST(TwinsTest, IntegersGoOnInWholeStepsAlone) {
   EXPECT_EQ(GoOnInSteps(4, {0, first}, {3, Bytes({40})}, 2), std::nullopt);
 }
 
+TEST(TwinsTest, IntegersTooFarApartDoNotGoOn) {
+  constexpr std::int64_t kFar = 6'000'000'000'000'000'000;
+
+  EXPECT_EQ(OnLine(-kFar, 0, 0, 4, 1), -kFar / 4 * 3);
+  EXPECT_EQ(OnLine(-kFar, kFar, 0, 4, 1), std::nullopt);
+  EXPECT_EQ(OnLine(0, kFar, 0, 1, 2), std::nullopt);
+}
+
 }  // namespace
 }  // namespace eidolon::folding

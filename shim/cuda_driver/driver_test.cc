@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <functional>
+#include <utility>
 
 #include "shim/core/fake_agent.h"
 #include "shim/cuda_driver/handlers.h"
@@ -119,6 +121,41 @@ TEST_F(DriverTest, MemsetsHaveTheirWidths) {
   EXPECT_EQ(copy::Copy2D(&plane), CUDA_SUCCESS);
   EXPECT_EQ(std::strncmp(back, "xxxx", 4), 0);
   EXPECT_EQ(copy::Set32(pointer + 2, 0, 1), CUDA_ERROR_INVALID_VALUE);
+  memory::Free(pointer);
+}
+
+TEST_F(DriverTest, RowsAndVolumesAreCopiedByEveryCall) {
+  CUdeviceptr pointer = 0;
+  ASSERT_EQ(memory::Allocate(&pointer, 4096), CUDA_SUCCESS);
+  const char text[] = "abcdefgh";
+  CUDA_MEMCPY2D plane{};
+  plane.srcMemoryType = CU_MEMORYTYPE_HOST;
+  plane.srcHost = text;
+  plane.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  plane.dstDevice = pointer;
+  plane.WidthInBytes = 4;
+  plane.Height = 2;
+  CUDA_MEMCPY3D volume{};
+  volume.srcMemoryType = CU_MEMORYTYPE_HOST;
+  volume.srcHost = text;
+  volume.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  volume.dstDevice = pointer;
+  volume.WidthInBytes = 4;
+  volume.Height = 1;
+  volume.Depth = 2;
+  const std::pair<const char*, std::function<CUresult()>> calls[] = {
+      {"Copy2D", [&] { return copy::Copy2D(&plane); }},
+      {"Copy2DAsync", [&] { return copy::Copy2DAsync(&plane, nullptr); }},
+      {"Copy3D", [&] { return copy::Copy3D(&volume); }},
+      {"Copy3DAsync", [&] { return copy::Copy3DAsync(&volume, nullptr); }}};
+
+  for (const auto& [name, call] : calls) {
+    ASSERT_EQ(copy::Set8(pointer, 'x', 8), CUDA_SUCCESS);
+    EXPECT_EQ(call(), CUDA_SUCCESS) << name;
+    char back[9] = {};
+    EXPECT_EQ(copy::DeviceToHost(back, pointer, 8), CUDA_SUCCESS);
+    EXPECT_STREQ(back, text) << name;
+  }
   memory::Free(pointer);
 }
 

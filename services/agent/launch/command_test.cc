@@ -165,6 +165,17 @@ TEST(CommandTest, StopEndsEverythingThatWasStarted) {
   EXPECT_EQ(recorder.WaitExit().signal, SIGKILL);
 }
 
+TEST(CommandTest, StopEndsWhatOutlivedTheCommand) {
+  Recorder recorder;
+  auto command = Shell("setsid sleep 1000 & echo done", &recorder);
+  ASSERT_TRUE(command.has_value());
+  EXPECT_TRUE(recorder.WaitExit().ok());
+
+  (*command)->Stop(/*grace_ms=*/100);
+
+  EXPECT_TRUE(process::DescendantsOf(getpid()).empty());
+}
+
 TEST(CommandTest, StopLetsAProgramEndByItself) {
   Recorder recorder;
   auto command =

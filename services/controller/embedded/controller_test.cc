@@ -41,7 +41,7 @@ TEST_F(ControllerTest, RunsAJobToItsPrediction) {
   EXPECT_THAT(MetricsText(), HasSubstr("eidolon_predicted_iteration_seconds{"));
   EXPECT_THAT(MetricsText(), HasSubstr("reason=\"IterationsMeasured\""));
   EXPECT_THAT(MetricsText(), HasSubstr("eidolon_job_progress_ratio{namespace=\"default\","
-                                       "simulation_job=\"job\"} 1"));
+                                       "simulation_job=\"job\"} 1\n"));
   EXPECT_THAT(MetricsText(), HasSubstr("eidolon_job_slowdown_ratio{"));
 }
 
