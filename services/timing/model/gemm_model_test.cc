@@ -17,7 +17,7 @@
 namespace eidolon::timing::model {
 namespace {
 
-const gpu_model::GpuModel& Gpu(const std::string& name) {
+const gpu_model::GpuModel& Gpu(const char* name) {
   static const auto catalog = *gpu_model::GpuCatalog::Load("");
   return **catalog.Find(name);
 }
@@ -53,7 +53,7 @@ TEST(GemmModelTest, SmallGemmsInAStreamTakeWhatRowsSay) {
     const auto words = base::Split(line, ',');
     ASSERT_EQ(words.size(), 5u) << line;
     const std::string name(words[0]);
-    const auto& gpu = Gpu(name);
+    const auto& gpu = Gpu(name.c_str());
     const auto number = [&](std::size_t i) { return *base::ParseNumber(words[i]); };
     const auto found = GemmModel::Get().Predict(
         gpu, GemmModel::Shape{.m = number(1), .n = number(2), .k = number(3)});
