@@ -26,7 +26,8 @@ enum class CallClass : std::uint32_t {
   kGraph,        // Graph launch and instantiate.
   kModule,       // Module loading, function look-up.
   kQuery,        // Everything else that reads state (attributes, properties): cheap.
-  kEventQuery,   // Free once pinned memory is shared (NotePinnedMemory of shim/core/rank_clock.h).
+  kEventQuery,   // Free once threads share such queries (NotePinnedMemory and NoteCommunicator of
+                 // shim/core/rank_clock.h).
   kThreadState,  // Creating events, the thread's current device: free, because how often a thread
                  // does so depends on what others have put back into caches by then.
   kCount,

@@ -27,7 +27,8 @@ constinit ClockSource source{};
 constinit std::atomic<bool> started{false};
 constinit std::atomic<std::uint64_t> process_clock_ps{0};
 constinit host_time::Jitter* jitter = nullptr;  // The same; null: no delays.
-constinit std::atomic<bool> pinned_memory_is_shared{false};
+constinit std::atomic<bool> event_queries_are_shared{
+    false};  // With threads that do not move the clock.
 [[gnu::tls_model("initial-exec")]] constinit thread_local bool after_fruitless_query = false;
 
 // The name of a call as a number that is the same in all processes: where it lies in this library.
@@ -118,7 +119,7 @@ std::uint64_t FrameworkWork(const char* name, ring::CallClass call_class) {
 
 bool IsFree(ring::CallClass call_class) {
   const bool follows = std::exchange(after_fruitless_query, false);
-  if (!pinned_memory_is_shared.load(std::memory_order_relaxed)) return false;
+  if (!event_queries_are_shared.load(std::memory_order_relaxed)) return false;
   return call_class == ring::CallClass::kEventQuery ||
          (follows && call_class == ring::CallClass::kQuery);
 }
@@ -214,8 +215,12 @@ Charge ChargeCall(const char* name, ring::CallClass call_class) noexcept {
 
 void NotePinnedMemory() noexcept {
   if (CurrentRole() == ThreadRole::kHelper) {
-    pinned_memory_is_shared.store(true, std::memory_order_relaxed);
+    event_queries_are_shared.store(true, std::memory_order_relaxed);
   }
+}
+
+void NoteCommunicator() noexcept {
+  event_queries_are_shared.store(true, std::memory_order_relaxed);
 }
 
 void NoteCallDetail(std::uint64_t detail) noexcept { thread_clock.call_detail = detail; }

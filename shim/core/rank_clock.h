@@ -37,6 +37,10 @@ void NoteCallDetail(std::uint64_t detail) noexcept;
 // move the clock (a data loader's), how many queries are left to the others is a matter of real
 // time: from its first allocation on they cost nothing in the fixed model.
 void NotePinnedMemory() noexcept;
+// The process has a communicator. PyTorch's process group lets go of collectives that have ended,
+// and the thread that queries their events is its watchdog or whoever issues the next collective:
+// how many queries are left to the latter is a matter of real time too.
+void NoteCommunicator() noexcept;
 // The calling thread's event query found nothing: the reading of the last error that follows such a
 // query is a part of it.
 void NoteFruitlessEventQuery() noexcept;

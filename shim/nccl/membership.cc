@@ -16,6 +16,7 @@
 #include "services/base/hash.h"
 #include "services/base/random.h"
 #include "services/ring/record.h"
+#include "shim/core/rank_clock.h"
 #include "shim/core/session.h"
 #include "shim/gpu/context/context.h"
 #include "shim/gpu/device/device.h"
@@ -126,6 +127,7 @@ ncclResult_t Make(const Making& making, std::string* sentence) {
   communicator->device = making.device;
   communicator->unique_id = making.unique_id;
   communicator->name = making.name;
+  core::NoteCommunicator();
   return ncclSuccess;
 }
 

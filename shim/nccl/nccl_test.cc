@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "shim/core/rank_clock.h"
 #include "shim/gpu/context/context.h"
 #include "shim/gpu/memory/memory.h"
 #include "shim/gpu/stream/stream.h"
@@ -112,6 +113,16 @@ TEST_F(NcclTest, JoiningTellsNameRankAndSize) {
   EXPECT_EQ(rank, 5);
   EXPECT_EQ(device, 0);
   EXPECT_EQ(communicator::Destroy(comm), ncclSuccess);
+}
+
+// PyTorch's watchdog thread makes some of them, as many as real time lets it.
+TEST_F(NcclTest, EventQueriesCostNothingOnceThereIsACommunicator) {
+  const base::SimTime before = core::Now();
+  core::ChargeCall("cudaEventQuery", ring::CallClass::kEventQuery);
+  EXPECT_EQ(core::Now(), before);
+
+  core::ChargeCall("cudaStreamQuery", ring::CallClass::kSynchronize);
+  EXPECT_GT(core::Now(), before);
 }
 
 TEST_F(NcclTest, CollectivesAreNumberedAndSized) {
