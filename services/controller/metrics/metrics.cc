@@ -167,16 +167,17 @@ void Metrics::SetThroughput(const BoundedSeries::Key& job, const job::Prediction
   if (!prediction.throughput) return;
   const job::Throughput& throughput = *prediction.throughput;
   std::vector<std::pair<prometheus::Labels, double>> values;
-  const auto add = [&](const char* statistic, double value) {
-    values.emplace_back(prometheus::Labels{{"unit", throughput.unit}, {"statistic", statistic}},
-                        value);
+  const auto add = [&](prometheus::Labels labels, double value) {
+    labels.emplace("unit", throughput.unit);
+    values.emplace_back(std::move(labels), value);
   };
-  add("steady", throughput.per_second);
-  add("low", throughput.low);
-  if (throughput.high > 0) add("high", throughput.high);
-  const std::uint64_t last_ps = prediction.iteration_picoseconds.back();
-  if (last_ps > 0) {
-    add("iteration", throughput.per_iteration * 1e12 / static_cast<double>(last_ps));
+  add({{"statistic", "steady"}}, throughput.per_second);
+  add({{"statistic", "low"}}, throughput.low);
+  if (throughput.high > 0) add({{"statistic", "high"}}, throughput.high);
+  const std::vector<std::uint64_t>& iterations = prediction.iteration_picoseconds;
+  if (!iterations.empty() && iterations.back() > 0) {
+    const double seconds = static_cast<double>(iterations.back()) * 1e-12;
+    add({{"statistic", "iteration"}}, throughput.per_iteration / seconds);
   }
   // What later iterations tell may change the unit.
   jobs_.SetAll(job, &throughput_, values);

@@ -131,7 +131,10 @@ TEST(SpentTest, WithoutNvlinkItIsPcie) {
   const CommittedNotice committed = AllReduce(cluster, 1024 * kMebibyte);
 
   ExpectExact(committed);
-  EXPECT_GT(ShareOf(committed, LinkTier::kPcie), 0.5);
+  // The rest is NCCL's pace, which published logs of PCIe servers give.
+  EXPECT_GT(ShareOf(committed, LinkTier::kPcie), 0.45);
+  EXPECT_EQ(ShareOf(committed, LinkTier::kNvlink), 0);
+  EXPECT_EQ(ShareOf(committed, LinkTier::kNic), 0);
 }
 
 TEST(SpentTest, TwoServersWithSlowNicsWaitForThese) {
