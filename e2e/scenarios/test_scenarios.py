@@ -22,9 +22,6 @@ from server import ROOT, verdict
 SCENARIOS = ROOT / "e2e" / "scenarios"
 NAMES = sorted(path.parent.name for path in SCENARIOS.glob("*/job.yaml"))
 RUN_ON_THEIR_GPU = ("quickstart", "transformers_llama")
-# With fixed durations, some microseconds of an iteration's waiting on two servers count now as the host's, now as the
-# communication's; what both come to does not change. The cause is not known.
-SPLIT_DIFFERS = ("quickstart",)
 ASSUMED_LIMIT = 0.01
 SOURCES = ("measured", "interpolated", "modelled", "assumed")
 
@@ -64,19 +61,16 @@ def prediction_of(server, job):
     return job["status"]["prediction"]
 
 
-def engine_result(name, prediction):
+def engine_result(prediction):
     """What must not change unnoticed, whatever the durations are."""
     launches = collections.Counter()
     for kernel in prediction["kernels"]:
         launches[kernel["family"]] += kernel["launches"]  # Collectives have their own, the rest is "fixed".
-    breakdown = dict(prediction["breakdown"])
-    if name in SPLIT_DIFFERS:
-        breakdown["hostAndExposed"] = round(breakdown.pop("host") + breakdown.pop("exposedCommunication"), 12)
     return {
         "iterationSeconds": {key: prediction["iterationSeconds"][key] for key in ("mean", "p50", "p90")},
         **{key: prediction[key] for key in ("iterationPicoseconds", "measuredIterations")},
         "launches": dict(sorted(launches.items())),
-        "breakdown": breakdown,
+        "breakdown": prediction["breakdown"],
         **{key: prediction.get(key) for key in ("memory", "unsupportedCalls", "unknownReads")},
     }
 
@@ -114,7 +108,7 @@ def test_scenario(name, document, engine, tmp_path, subtests, renew, record_prop
     with subtests.test("engine"):
         assert prediction["coverage"]["assumed"] == 1, "a part of a run with fixed durations was estimated"
         assert not prediction["unsupportedCalls"]
-        golden, now = SCENARIOS / name / "golden.json", engine_result(name, prediction)
+        golden, now = SCENARIOS / name / "golden.json", engine_result(prediction)
         if renew:
             golden.write_text(json.dumps(now, indent=1) + "\n")
         assert golden.exists(), f"there is no {golden}; make it with: e2e/pytest scenarios -k {name} --update"
