@@ -20,6 +20,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -402,11 +403,30 @@ bool IsOrphan(std::int64_t process, const std::string& run_directory) {
 }  // namespace
 
 int KillProcessesOfRun(const std::string& run_directory) {
+  // All are stopped before any is killed: a process whose parent was killed is below none of them
+  // any more, and one without an environment would then be found by nobody.
+  std::set<pid_t> stopped;
+  for (bool grows = true; grows;) {
+    std::set<pid_t> found = stopped;
+    for (const std::int64_t process : OtherProcesses()) {
+      const std::string environment = EnvironmentOf(process);
+      const bool is_of_run =
+          IsRankOf(environment, run_directory) || IsAgentOf(environment, run_directory);
+      if (is_of_run) found.insert(static_cast<pid_t>(process));
+    }
+    for (const pid_t process : std::set<pid_t>(found)) {
+      for (const pid_t below : process::DescendantsOf(process)) found.insert(below);
+    }
+    found.erase(getpid());
+    grows = false;
+    for (const pid_t process : found) {
+      if (!stopped.insert(process).second) continue;
+      grows = kill(process, SIGSTOP) == 0 || grows;
+    }
+  }
   int count = 0;
-  for (const std::int64_t process : OtherProcesses()) {
-    const std::string environment = EnvironmentOf(process);
-    if (!IsRankOf(environment, run_directory) && !IsAgentOf(environment, run_directory)) continue;
-    if (kill(static_cast<pid_t>(process), SIGKILL) == 0) ++count;
+  for (const pid_t process : stopped) {
+    if (kill(process, SIGKILL) == 0) ++count;
   }
   return count;
 }

@@ -52,8 +52,8 @@ class AgentProcesses {
 };
 
 // Kills every process of this user whose environment names `run_directory` or a folder below it:
-// ranks by EIDOLON_RUN_DIR, agents and their guardians by EIDOLON_RUN_FOLDERS. Returns the number
-// of processes killed.
+// ranks by EIDOLON_RUN_DIR, agents and their guardians by EIDOLON_RUN_FOLDERS. What these have
+// started ends with them, whatever its environment is. Returns the number of processes killed.
 int KillProcessesOfRun(const std::string& run_directory);
 
 // Kills every rank of this user whose run was below `root`, has no folder any more, and has neither

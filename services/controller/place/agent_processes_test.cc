@@ -227,6 +227,29 @@ TEST(AgentProcessesTest, ARankWhoseRunHasNeitherFolderNorAgentIsAnOrphan) {
   }
 }
 
+TEST(AgentProcessesTest, AProcessOfARunWithoutEnvironmentEndsWithItsAgent) {
+  process::AdoptOrphans();
+  const testing::TemporaryDirectory root;
+  const std::string run = root / "0";
+  const pid_t agent = fork();
+  if (agent == 0) {
+    const std::string folders = "EIDOLON_RUN_FOLDERS=" + run;
+    char* environment[] = {const_cast<char*>(folders.c_str()), nullptr};
+    execle("/bin/sh", "sh", "-c", "env -i sleep 1000 & wait", nullptr, environment);
+    _exit(127);
+  }
+  while (process::ChildrenOf(agent).empty()) poll(nullptr, 0, 1);
+  const pid_t daemon = process::ChildrenOf(agent).front();
+  while (process::NameOf(daemon) != "sleep") poll(nullptr, 0, 1);
+
+  EXPECT_EQ(KillProcessesOfRun(run), 2);
+
+  waitpid(agent, nullptr, 0);
+  int status = 0;
+  EXPECT_EQ(waitpid(daemon, &status, 0), daemon);
+  EXPECT_EQ(WTERMSIG(status), SIGKILL);
+}
+
 TEST(AgentProcessesTest, ARankBelowItsAgentIsNoOrphan) {
   const testing::TemporaryDirectory root;
   const std::string run = root / "gone";
