@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 
-from runner import change, command, programs, selection
+from runner import change, programs, selection
 from runner.parts import ROOT, all_parts
 from sampling import GROUPS, group_of
 
@@ -82,8 +82,7 @@ def is_selected(fault, groups):
         words = ["e2e/pytest", fault.test, *choice.words, "--collect-only", "-q"]
         listed = subprocess.run(words, cwd=ROOT, capture_output=True, text=True).stdout
         return fault.test in listed.splitlines()
-    command.write_selection((one, one), False)
-    chosen = programs.read_selection(fault.preset)
+    chosen = selection.for_programs(one, fault.part)
     tests, _ = programs.chosen_tests(fault.preset, known_tests(fault), chosen, programs.reached_by(chosen))
     return any(test.name == fault.test for test in tests)
 
