@@ -23,7 +23,7 @@ CODE = (".h", ".cc", ".c")
 
 WRAP = r"(?:\s+(?://+ *|# *|\* )?)"
 TABLE = tomllib.loads(pathlib.Path(__file__).with_suffix(".toml").read_text())
-# What is looked for, what to write instead, and the files in which it is their word.
+# (pattern, replacement, files in which the phrase is the right word).
 BANNED = [
     (re.compile(row["find"].replace("WRAP", WRAP)), row["write"], re.compile(row.get("but_in", r"(?!)")))
     for row in TABLE["banned"]

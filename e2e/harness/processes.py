@@ -1,4 +1,4 @@
-"""What /proc says of processes. Those that have ended meanwhile are passed over."""
+"""Processes as /proc shows them. Those that have ended meanwhile are passed over."""
 
 import contextlib
 import os

@@ -96,7 +96,7 @@ build tests/{room}_tests: LINK services/{room}/CMakeFiles/{room}_test.dir/a.o | 
         ("services/flow/a.cc", {"flow"}, {"flow", "agent"}, set()),
         ("services/agent/a.cc", {"agent"}, {"agent"}, set()),
         ("services/flow/testdata/deep/x.bin", {"flow"}, {"flow", "agent"}, set()),
-        # What all are made of and nobody's tests are about.
+        # All rooms use it, and no test is about it.
         ("proto/a.proto", set(), {"base", "flow", "agent"}, set()),
     ],
 )

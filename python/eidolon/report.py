@@ -73,8 +73,8 @@ class Throughput:
 
 @dataclasses.dataclass(frozen=True)
 class ExtraWork:
-    """What some iterations do besides what all do. `what`: evaluation, checkpoint, ...; `every`: it comes back after so
-    many iterations, None when that is not known; `seconds`: of one time; `seconds_per_iteration`: on average."""
+    """Work that only some iterations do. `what`: evaluation, checkpoint, ...; `every`: number of iterations after which it
+    comes back, None when that is not known; `seconds`: length of one time; `seconds_per_iteration`: mean over all."""
 
     what: str
     every: int | None

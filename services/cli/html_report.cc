@@ -121,7 +121,7 @@ std::string Figure(const std::string& title, const std::string& value, const std
                                       Element("div", {{"class", "note"}}, Escape(note))));
 }
 
-// What some iterations do besides.
+// Notes on work that only some iterations do.
 std::string ExtraWork(const json& prediction) {
   std::string notes;
   for (const std::string& line : DescribeExtraWork(prediction)) notes += Note(line);

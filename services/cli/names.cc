@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "services/base/text.h"
+#include "services/cli/columns.h"
 #include "services/cluster/fabric_spec.h"
 #include "services/cluster/presets.h"
 
@@ -40,24 +41,6 @@ void CompletePreset(std::string* preset) {
 
 void CompleteFabric(std::string* fabric) {
   *fabric = CompleteName(*fabric, cluster::FabricKinds()).value_or(*fabric);
-}
-
-std::string FormatColumns(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<std::size_t> widths;
-  for (const auto& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string text;
-  for (const auto& row : rows) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      line += row[i] + std::string(widths[i] + 2 - row[i].size(), ' ');
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
-  }
-  return text;
 }
 
 std::string FormatPresets() {

@@ -5,7 +5,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace eidolon::cli {
 
@@ -16,9 +15,6 @@ std::optional<std::string> CompleteName(std::string_view word, std::span<const s
 // A preset's and a fabric's name that a user has typed, in the same way.
 void CompletePreset(std::string* preset);
 void CompleteFabric(std::string* fabric);
-
-// Columns as wide as their widest cell, with two spaces between them; the first row is the head.
-std::string FormatColumns(const std::vector<std::vector<std::string>>& rows);
 
 // `eidolon presets` and `eidolon fabrics`.
 std::string FormatPresets();

@@ -6,6 +6,7 @@
 
 #include "services/base/standard_output.h"
 #include "services/base/text.h"
+#include "services/cli/columns.h"
 #include "services/cli/commands.h"
 #include "services/cli/names.h"
 #include "services/controller/job/status.h"

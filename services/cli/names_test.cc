@@ -33,14 +33,16 @@ TEST(NamesTest, NoNameIsGuessed) {
 TEST(NamesTest, EveryPresetAndFabricHasALineThatSaysWhatItIs) {
   const std::string presets = FormatPresets();
   for (const std::string& name : cluster::PresetNames()) EXPECT_THAT(presets, HasSubstr(name));
-  EXPECT_THAT(presets, HasSubstr("gb200-nvl72     GB200           4     5         4 x 400 Gbit/s  "
-                                 "18       rail-optimised\n"));
+  EXPECT_THAT(presets,
+              HasSubstr("gb200-nvl72      GB200            4      5          4 x 400 Gbit/s   "
+                        "18        rail-optimised\n"));
   const std::string fabrics = FormatFabrics();
+  const std::size_t column = fabrics.find("WHAT IT IS");
   for (const std::string& kind : cluster::FabricKinds()) {
     const std::size_t at = fabrics.find("\n" + kind + " ");
     ASSERT_NE(at, fabrics.npos) << kind;
     const std::string line = fabrics.substr(at + 1, fabrics.find('\n', at + 1) - at - 1);
-    EXPECT_THAT(line, HasSubstr("s ")) << kind << " is not described";
+    EXPECT_NE(line.at(column), ' ') << kind << " is not described";
   }
 }
 

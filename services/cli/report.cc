@@ -311,7 +311,7 @@ std::string FormatReport(const json& job) {
 }
 
 std::string FormatTable(const std::vector<json>& jobs) {
-  std::vector<std::array<std::string, 7>> rows = {
+  std::vector<std::vector<std::string>> rows = {
       {"NAMESPACE", "NAME", "STATE", "PROGRESS", "ITERATION", "THROUGHPUT", "CREATED"}};
   for (const json& job : jobs) {
     const json& progress = At(job, {"status", "progress"});
@@ -326,20 +326,7 @@ std::string FormatTable(const std::vector<json>& jobs) {
                     DescribeThroughput(prediction, "-"),
                     TextAt(job, {"metadata", "creationTimestamp"})});
   }
-  std::array<std::size_t, 7> widths{};
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string table;
-  for (const auto& row : rows) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      line += row[i] + std::string(widths[i] + 3 - row[i].size(), ' ');
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    table += line + "\n";
-  }
-  return table;
+  return FormatColumns(rows);
 }
 
 std::string FormatProgress(const json& job) {

@@ -22,7 +22,7 @@ std::string DescribeThroughput(const nlohmann::json& prediction, const std::stri
 std::string DescribeThroughputBand(const nlohmann::json& prediction);
 // Why the throughput is not in tokens or samples, and what to do; empty where it is.
 std::string DescribeMissingUnit(const nlohmann::json& prediction);
-// What some iterations do besides, what it costs, and the mean with it: a line each.
+// A line for each kind of work that only some iterations do, with its cost; then the mean of all.
 std::vector<std::string> DescribeExtraWork(const nlohmann::json& prediction);
 std::string FormatThroughput(const nlohmann::json& prediction);
 // How many samples an iteration has, or where the number of tokens comes from, if not from the job

@@ -22,8 +22,8 @@ struct Death {
 Death LookForDeath(pid_t process, const std::string& proc = "/proc");
 
 // A process that is observed from a time when it lived, so that its number cannot stand for another
-// one. Linux 6.15 and later remember the status of a process that its parent has collected for
-// whoever holds a descriptor of it; older kernels do not, and such a process has vanished.
+// one. Linux 6.15 and later keep the status of a process that its parent has collected while a
+// descriptor of it is open; with older kernels such a process has vanished.
 class ObservedProcess {
  public:
   explicit ObservedProcess(pid_t process);

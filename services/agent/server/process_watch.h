@@ -30,8 +30,8 @@ class ProcessWatch {
   // For how long nothing has moved, and what the processes do, when that is long.
   void Describe(const Processes& processes, controller::v1::Progress* progress) const;
 
-  // What ranks do that have started and have not introduced themselves: "rank 1, which has used no
-  // GPU yet, (pid 12, python3) waits in read (pipe_read)". Empty: there are none.
+  // Describes ranks that have started and have not introduced themselves: "rank 1, which has used
+  // no GPU yet, (pid 12, python3) waits in read (pipe_read)". Empty: there are none.
   std::string DescribeUnknownRanks(const Processes& processes) const;
 
   // Time passes, and something of the job moves.

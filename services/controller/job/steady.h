@@ -1,4 +1,4 @@
-// What an iteration takes when it does nothing but what all of them do, and what some do besides:
+// Separates the time of the iteration that repeats from extra work that only some iterations do:
 // an evaluation, a checkpoint.
 //
 // An iteration has extra work when it is longer than the median by more than a twentieth of it and
@@ -29,7 +29,7 @@ struct IterationWork {
   double copied_to_host = 0;        // Seconds, of all ranks together.
 };
 
-// What some iterations do besides what all do.
+// Work that only some iterations do.
 struct ExtraWork {
   std::string what;          // "evaluation", "checkpoint", "evaluation and checkpoint", ...
   std::uint32_t times = 0;   // Measured iterations that do it.

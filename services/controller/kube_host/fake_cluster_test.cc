@@ -63,7 +63,7 @@ Reply Refuse(int status, const std::string& reason, const std::string& message) 
       {{"kind", "Status"}, {"code", status}, {"reason", reason}, {"message", message}}, status);
 }
 
-// What the roles of the controller allow, each as "delete batch/jobs".
+// The permissions of the controller's roles, each as "delete batch/jobs".
 std::set<std::string> ReadRoles() {
   std::ifstream file(EIDOLON_SOURCE_DIR "/operator-manifests/rbac.yaml");
   std::stringstream text;

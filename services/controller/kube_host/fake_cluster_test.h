@@ -77,8 +77,8 @@ class FakeCluster {
   kube::Reply Handle(const kube::Call& call);
   static Target Parse(const kube::Call& call);
   static std::string VerbOf(const kube::Call& call, const Target& target);
-  // What the controller asks for in its own name, by the roles that it is installed with; none: it
-  // may go on. A test fails when they do not allow it.
+  // Refuses a call in the controller's own name that its roles do not allow, and fails the test;
+  // none: the call may go on.
   std::optional<kube::Reply> JudgeRole(const kube::Call& call, const Target& target);
   // Authorization and admission of a write in a user's name; none: it may go on.
   std::optional<kube::Reply> Judge(const kube::Call& call, const Target& target);

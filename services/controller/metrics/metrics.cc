@@ -179,7 +179,7 @@ void Metrics::SetThroughput(const BoundedSeries::Key& job, const job::Prediction
     const double seconds = static_cast<double>(iterations.back()) * 1e-12;
     add({{"statistic", "iteration"}}, throughput.per_iteration / seconds);
   }
-  // What later iterations tell may change the unit.
+  // Later iterations may change the unit.
   jobs_.SetAll(job, &throughput_, values);
 }
 

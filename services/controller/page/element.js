@@ -5,7 +5,7 @@ import {shown} from "./text.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 
-// What a drawing is made of, [[x, y], ...]: numbers of our own, which no program writes, so that they need no limit.
+// Coordinates of a drawing, [[x, y], ...]. The page computes them and no program writes them, so that they need no limit.
 const coordinates = (pairs) => pairs.map((pair) => pair.map((value) => value.toFixed(1)).join(",")).join(" ");
 
 function fill(node, attributes, children) {

@@ -42,7 +42,7 @@ function unevenText(uneven, median) {
   })));
 }
 
-// What both curves over iterations show; null before one is measured.
+// The data of both curves over iterations; null before one is measured.
 function measuredOf(job) {
   const prediction = predictionOf(job);
   const times = prediction.iterationPicoseconds;

@@ -403,8 +403,8 @@ bool IsOrphan(std::int64_t process, const std::string& run_directory) {
 }  // namespace
 
 int KillProcessesOfRun(const std::string& run_directory) {
-  // All are stopped before any is killed: a process whose parent was killed is below none of them
-  // any more, and one without an environment would then be found by nobody.
+  // All are stopped before any is killed: the child of a killed process has another parent, so that
+  // a child without an environment could not be found any more.
   std::set<pid_t> stopped;
   for (bool grows = true; grows;) {
     std::set<pid_t> found = stopped;

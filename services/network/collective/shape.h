@@ -11,7 +11,7 @@
 
 namespace eidolon::network::collective {
 
-// What carries messages: between servers a fabric, inside a server without NVLink PCIe. Those with
+// Carriers of messages: between servers a fabric, inside a server without NVLink PCIe. Those with
 // message costs of their own have their own correction curves (correction.h).
 enum class Transport { kInfiniband, kSlingshot, kPcie };
 

@@ -191,8 +191,7 @@ std::optional<Demand> FlashForward(const Launch& l) {
   return demand;
 }
 
-// flash_fwd_splitkv_combine_kernel<traits, rows of a block, logarithm of the parts, even K>: reads
-// a result of each part in single precision, writes one in 16 bits.
+// flash_fwd_splitkv_combine_kernel<traits, rows of a block, logarithm of the parts, even K>.
 std::optional<Demand> FlashCombine(const Launch& l) {
   const auto traits = FlashTraits(l);
   const int rows = Number(l.Template(1));
@@ -204,7 +203,7 @@ std::optional<Demand> FlashCombine(const Launch& l) {
   // Between half the parts that it has room for and all.
   const double parts = 0.75 * static_cast<double>(1 << log_parts);
   demand.bytes =
-      static_cast<double>(l.launch.grid.Count()) * rows * traits->head_size * (parts * 4 + 2);
+      CombinedBytes(static_cast<double>(l.launch.grid.Count()) * rows * traits->head_size, parts);
   return demand;
 }
 

@@ -96,4 +96,8 @@ struct Demand {
   double key_parts = 1;     // Parts of the keys; where several, another kernel combines them.
 };
 
+// Bytes that flash_fwd_splitkv_combine_kernel moves for so many elements of the output: a result of
+// each part of the keys in single precision is read, and one in 16 bits is written.
+constexpr double CombinedBytes(double elements, double parts) { return elements * (parts * 4 + 2); }
+
 }  // namespace eidolon::timing::kernel

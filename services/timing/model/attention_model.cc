@@ -187,8 +187,8 @@ namespace {
 
 // Kernels whose rows stand for PyTorch's scaled_dot_product_attention. The first two are
 // FlashAttention 2's, which it calls on A100, on the RTX parts and where a program asks for it.
-// Elsewhere it calls cuDNN, which nobody published the decoding of; those that bound it by the same
-// bytes: FlashAttention 3 without and with writing new keys, and TensorRT-LLM's for Blackwell.
+// Elsewhere it calls cuDNN, whose times of decoding are not published. Kernels that move the same
+// bytes stand for it: FlashAttention 3 with and without writing new keys, and TensorRT-LLM's.
 constexpr std::size_t kFlash2Kernels = 2;
 constexpr std::array<const char*, 6> kDecoders = {
     "vllm-0.14.0:vllm_flash_attn", "vllm-0.24.0:vllm_flash_attn_fa2",
@@ -220,11 +220,10 @@ std::optional<PublishedKernels::Answer> ReadServed(const gpu_model::GpuModel& gp
   return alike;
 }
 
-// Of flash_fwd_splitkv_combine_kernel: a result of each part in single precision, one in 16 bits.
 double CombineSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& demand) {
   kernel::Demand combine;
-  combine.bytes =
-      demand.batch_heads * demand.query_length * demand.head_size * (demand.key_parts * 4 + 2);
+  combine.bytes = kernel::CombinedBytes(demand.batch_heads * demand.query_length * demand.head_size,
+                                        demand.key_parts);
   return DemandSeconds(gpu, combine, {});
 }
 

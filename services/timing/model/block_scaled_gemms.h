@@ -11,7 +11,7 @@
 
 namespace eidolon::timing::model {
 
-// What the tables call the operands' type, by the scale mode: "nvfp4", "fp8_block"; empty for
+// The tables' name of the operands' type, by the scale mode: "nvfp4", "fp8_block"; empty for
 // others.
 std::string_view BlockScaledType(const kernel::Gemm& gemm);
 

@@ -74,7 +74,7 @@ bool CallsFlash2(const gpu_model::GpuModel& gpu) {
   return gpu.compute_major == 8 || gpu.compute_major == 12;
 }
 
-// What a stream is busy with for one call, gaps to the next one included.
+// The time that one call occupies a stream, with the gap to the next one.
 double CallSeconds(const gpu_model::GpuModel& gpu, const Decoding& d) {
   Estimator estimator(nullptr);
   const double gap = gpu.launch_gap.Seconds();

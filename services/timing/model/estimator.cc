@@ -38,7 +38,7 @@ Estimate Make(const Prediction& prediction, std::string_view family) {
           {}};
 }
 
-// What no kernel is faster than: memory at its peak for what the operands hold beyond L2.
+// No kernel is faster than memory at its peak bandwidth for the bytes of its operands beyond L2.
 Prediction AtLeast(const gpu_model::GpuModel& gpu, Prediction prediction, double bytes) {
   const double moved = std::max(0.0, bytes - static_cast<double>(gpu.l2_bytes));
   const double least = moved / static_cast<double>(gpu.memory_bytes_per_second);

@@ -271,11 +271,11 @@ Prediction GemmModel::PredictBurst(const MeasuredGemms& gemms, const gpu_model::
 
 namespace {
 
-// Rows were nodes of a CUDA graph, one behind the other, so that the gap to the next one is in
-// them. The device engine adds it: what the GPU's file says of graphs, and on Hopper, whose file
-// knows it of element-wise kernels, by what rows below 20 us exceed the
-// durations of the same kernels by CUPTI (the mean of 97 GEMMs on an H100 with warm L2,
-// e2e/measured/h100/gemms.jsonl.gz).
+// Rows were measured as nodes of a CUDA graph, one behind the other, so that they include the gap
+// to the next node, which the device engine adds again. The gap is `graph_gap` of the GPU's file.
+// Hopper's file gives it for element-wise kernels (0.05 us); for GEMMs it is the mean by which 97
+// rows below 20 us exceed the durations of the same kernels by CUPTI on an H100 with warm L2
+// (e2e/measured/h100/gemms.jsonl.gz).
 double WithoutGap(const gpu_model::GpuModel& gpu, double seconds) {
   constexpr double kGapOfGemms = 0.69e-6;
   const double gap = std::max(gpu.graph_gap.Seconds(), kGapOfGemms);

@@ -42,8 +42,8 @@ TEST(GemmModelTest, GivesPublishedRows) {
   EXPECT_LT(large.relative_error, 0.1);
 }
 
-// What a stream takes from one GEMM to the next, beside medians of the stacks that ran in bursts
-// (testdata/small_gemm_rows.csv: 60 shapes below 20 us of each GPU, by a hash).
+// The time of a stream from one GEMM to the next is compared with medians of the stacks that ran in
+// bursts (testdata/small_gemm_rows.csv: 60 shapes below 20 us of each GPU, by a hash).
 TEST(GemmModelTest, SmallGemmsInAStreamTakeWhatRowsSay) {
   std::ifstream in(EIDOLON_SOURCE_DIR "/services/timing/model/testdata/small_gemm_rows.csv");
   std::map<std::string, std::vector<double>> errors;
