@@ -4,10 +4,9 @@
 # own: loading its sixty libraries takes longer than most cases do. Two folders that give different fixtures
 # the same name are in different rooms, because GoogleTest rejects that within a program.
 set(EIDOLON_ROOMS
-  base            services/base services/cluster services/critical_path services/estimate services/folding services/host_speed
-                  services/process services/recording services/ring services/testing services/workload services/yaml
-  code            services/cubin services/cudnn_numbers services/sass services/torch_layout
-  interpret       services/interpret
+  base            services/base services/contract services/runtime/process services/testing
+  code            services/contract/cudnn_numbers services/contract/torch_layout services/machine_code
+  interpret       services/machine_code/interpret
   runtime         services/runtime
   timing          services/timing/count services/timing/fit services/timing/gpu_model services/timing/kernel
                   services/timing/measure services/timing/model services/timing/profile services/timing/replay
@@ -22,16 +21,15 @@ set(EIDOLON_ROOMS
   controller_http services/controller/http services/controller/kube services/controller/rest
   controller_host services/controller/agents services/controller/embedded services/controller/kube_host
   cli             services/cli
-  shim_core       shim/core shim/host_time
-  shim_compute    shim/compute
-  shim_gpu        shim/autograd shim/gpu shim/torch_operators shim/value
-  shim_cuda       shim/api shim/cuda_driver shim/cuda_runtime shim/cuda_runtime_12 shim/link shim/nvml
-  shim_libraries  shim/cublas shim/cublas_lt shim/cudnn shim/cufft shim/cusolver shim/cusparse shim/gloo shim/library
-                  shim/nccl
+  shim_core       shim/core shim/program/host_time
+  shim_compute    shim/value/compute
+  shim_gpu        shim/gpu shim/pytorch shim/value
+  shim_cuda       shim/api shim/vendor/cuda_driver shim/vendor/cuda_runtime shim/vendor/cuda_runtime_12 shim/vendor/nvml
+  shim_libraries  shim/pytorch/gloo shim/vendor
   # These replace calls of libc in the whole program.
-  shim_cupti      shim/cupti
-  shim_process    shim/process
-  shim_time       shim/time)
+  shim_cupti      shim/vendor/cupti
+  shim_process    shim/program/process
+  shim_time       shim/program/time)
 
 foreach(item ${EIDOLON_ROOMS})
   if(item MATCHES "/")

@@ -11,7 +11,7 @@ from jobs import expect_complete, expect_failed, prediction_of, wait_for_line
 from processes import below, descendants, links_of
 from server import SplitServer, verdict
 
-# services/ring/layout.h
+# services/contract/ring/layout.h
 WRITE_POSITION, READ_POSITION = 4096, 4096 + 64
 RING, RING_BYTES = (128 << 10) + 256 * (4 << 20), 16 << 20
 

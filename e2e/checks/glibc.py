@@ -16,7 +16,7 @@ import sys
 GLIBC = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1", "ld-linux-x86-64.so.2"}
 
 
-# The unwinder, which one library shares with PyTorch (shim/gloo/CMakeLists.txt): libgcc_s of the same systems is GCC 8's.
+# The unwinder, which one library shares with PyTorch (shim/pytorch/gloo/CMakeLists.txt): libgcc_s of those systems is GCC 8.
 UNWINDING = ("eidolon/folded/gloo.so", "GCC", "8.0")
 
 

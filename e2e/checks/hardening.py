@@ -28,7 +28,10 @@ OWN = re.compile(r"_ZNK?7eidolon")
 INTERNAL = re.compile(r"_GLOBAL__N_|Ul|L\d|\.|\$")
 COMPILED = ("-fstack-protector-strong", "-fcf-protection=full", "-D_FORTIFY_SOURCE=3", "-D_GLIBCXX_ASSERTIONS")
 # Define functions of libc, so that they cannot take the checked ones of its headers (EIDOLON_UNFORTIFIED).
-UNFORTIFIED = ("shim/time/CMakeFiles/eidolon_shim_time.dir/", "shim/process/CMakeFiles/eidolon_shim_process.dir/")
+UNFORTIFIED = (
+    "shim/program/time/CMakeFiles/eidolon_shim_time.dir/",
+    "shim/program/process/CMakeFiles/eidolon_shim_process.dir/",
+)
 # The path of every call (EIDOLON_LAUNCH_PATH).
 LAUNCH_PATH = ("shim/core/CMakeFiles/eidolon_shim_core.dir/",)
 # Flags that sources of these folders are compiled without.
@@ -38,7 +41,11 @@ WITHOUT = {
     "-D_GLIBCXX_ASSERTIONS": LAUNCH_PATH,
 }
 # Stand for programs and libraries of others, and are never shipped.
-FOREIGN = ("shim/probe/", "shim/torch_operators/CMakeFiles/eidolon_fake_torch.dir/", "e2e/CMakeFiles/call_times.dir/")
+FOREIGN = (
+    "shim/core/probe/",
+    "shim/pytorch/torch_operators/CMakeFiles/eidolon_fake_torch.dir/",
+    "e2e/CMakeFiles/call_times.dir/",
+)
 SYMBOL = re.compile(r"^\s*\d+: ([0-9a-f]+)\s+(\d+|0x[0-9a-f]+) (\w+)\s+(\w+)\s+\w+\s+(\w+) (\S+)", re.M)
 PROGRAMS_MIN = 3  # Of a build; fewer mean that it was not built.
 

@@ -90,7 +90,7 @@ def test_tests_of_the_area_run_and_a_sample_of_the_others():
 
 
 def test_tests_are_also_named_by_their_parameters():
-    choices = chosen("shim/nccl/communicator.cc")
+    choices = chosen("shim/vendor/nccl/communicator.cc")
 
     assert choices["folding"].words == ("--sample", "1/4", "--whole", "[ddp]", "--whole", "[hsdp]", "--whole", "[ring]")
 
@@ -140,7 +140,7 @@ def test_the_second_environment_is_made_only_when_its_tests_are_due():
 
     assert ["environment cuda12" in one for one in made] == [False, True, False, False]
     assert all("environment torch" in one for one in made)
-    assert "environment cuda12" in installs(chosen("shim/cuda_runtime_12/runtime.cc", groups=frozenset({0})))
+    assert "environment cuda12" in installs(chosen("shim/vendor/cuda_runtime_12/runtime.cc", groups=frozenset({0})))
     style = [part for part in PARTS if part.name in ("layers", "tidy")]
     assert provisions(style) == style
 
@@ -181,7 +181,7 @@ def test_data_of_unit_tests_does_not_run_sanitizers():
 def test_programs_are_told_which_tests_are_slow():
     seconds = {"test-release": {"A.Slow": 1.5, "A.Quick": 0.2}, "test-asan": {"A.Other": 9}}
 
-    assert for_programs(changed("shim/nccl/communicator.cc"), "test-release", seconds)["slow"] == ["A.Slow"]
+    assert for_programs(changed("shim/vendor/nccl/communicator.cc"), "test-release", seconds)["slow"] == ["A.Slow"]
 
 
 def test_parts_need_parts_that_there_are():

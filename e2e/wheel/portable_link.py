@@ -23,7 +23,7 @@ import tempfile
 SHARED = re.compile(r"(.*/)lib([^/]+?)\.so(\.[\d.]+)?$")
 # What the static libraries need beyond what the shared ones named.
 CLOSURE = ["brotlienc", "brotlidec", "brotlicommon", "z"]
-OWN = ["eidolon_program_start", "eidolon_shim_absent"]  # Of shim/glibc.
+OWN = ["eidolon_program_start", "eidolon_shim_absent"]  # Of shim/program/glibc.
 SYSTEM = pathlib.Path("/usr/lib/x86_64-linux-gnu")
 
 
@@ -51,7 +51,7 @@ def link_command(build, program):
 
 
 def portable(command, out, build, folders):
-    glibc = build / "shim/glibc"
+    glibc = build / "shim/program/glibc"
     words = [static_of(word, folders) for word in command]
     words[words.index("-o") + 1] = str(out)
     first = next(i for i, word in enumerate(words) if word.endswith(".o"))

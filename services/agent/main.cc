@@ -18,8 +18,8 @@
 #include "services/base/log.h"
 #include "services/base/regular_file.h"
 #include "services/base/text.h"
-#include "services/process/confinement.h"
 #include "services/runtime/metrics_page.h"
+#include "services/runtime/process/confinement.h"
 #include "services/runtime/signal_waiter.h"
 #include "services/runtime/threads.h"
 

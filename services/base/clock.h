@@ -1,5 +1,5 @@
-// The seam to real time. Everything outside base/clock and shim/time that needs a real clock takes
-// a RealClock; tests pass services/testing/fake_clock.h.
+// The seam to real time. Everything outside base/clock and shim/program/time that needs a real
+// clock takes a RealClock; tests pass services/testing/fake_clock.h.
 #pragma once
 
 #include <cstdint>

@@ -9,9 +9,9 @@
 #include "services/cli/replay_document.h"
 #include "services/cli/replays.h"
 #include "services/cli/what_if.h"
+#include "services/contract/recording/recording_file.h"
 #include "services/controller/shown/document_fields.h"
 #include "services/controller/shown/printable.h"
-#include "services/recording/recording_file.h"
 
 namespace eidolon::cli {
 

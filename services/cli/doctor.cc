@@ -12,10 +12,10 @@
 #include <fstream>
 #include <string_view>
 
+#include "services/base/host_speed/probe.h"
 #include "services/base/text.h"
 #include "services/cli/client.h"
 #include "services/controller/job/status.h"
-#include "services/host_speed/probe.h"
 
 namespace eidolon::cli {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "services/base/text.h"
 #include "services/cli/columns.h"
-#include "services/cluster/fabric_spec.h"
-#include "services/cluster/presets.h"
+#include "services/contract/cluster/fabric_spec.h"
+#include "services/contract/cluster/presets.h"
 
 namespace eidolon::cli {
 namespace {

@@ -9,9 +9,9 @@
 #include "services/cli/columns.h"
 #include "services/cli/commands.h"
 #include "services/cli/names.h"
+#include "services/contract/estimate/source.h"
 #include "services/controller/job/status.h"
 #include "services/controller/shown/report_line.h"
-#include "services/estimate/source.h"
 #include "services/timing/gpu_model/gpu_catalog.h"
 #include "services/timing/model/estimator.h"
 

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "services/base/text.h"
-#include "services/cluster/fabric_spec.h"
-#include "services/cluster/presets.h"
+#include "services/contract/cluster/fabric_spec.h"
+#include "services/contract/cluster/presets.h"
 
 namespace eidolon::cli {
 namespace {

@@ -15,9 +15,9 @@
 #include "services/cli/run_document.h"
 #include "services/cli/terminal.h"
 #include "services/cli/what_if.h"
+#include "services/contract/recording/recording_file.h"
 #include "services/controller/job/document.h"
 #include "services/controller/shown/document_fields.h"
-#include "services/recording/recording_file.h"
 
 namespace eidolon::cli {
 namespace {

@@ -25,12 +25,12 @@
 #include "services/cli/sweep.h"
 #include "services/cli/sweep_document.h"
 #include "services/cli/terminal.h"
+#include "services/contract/recording/recording_file.h"
 #include "services/controller/job/document.h"
 #include "services/controller/job/metadata.h"
 #include "services/controller/shown/document_fields.h"
 #include "services/controller/shown/printable.h"
 #include "services/controller/sweep/rows.h"
-#include "services/recording/recording_file.h"
 
 namespace eidolon::cli {
 namespace {

@@ -12,7 +12,7 @@
 #include "services/cli/commands.h"
 #include "services/cli/embedded.h"
 #include "services/controller/embedded/retention_flags.h"
-#include "services/process/confinement.h"
+#include "services/runtime/process/confinement.h"
 #include "services/runtime/signal_waiter.h"
 
 namespace eidolon::cli {

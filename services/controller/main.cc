@@ -6,9 +6,9 @@
 #include "services/base/log.h"
 #include "services/controller/embedded/controller_host.h"
 #include "services/controller/embedded/retention_flags.h"
-#include "services/process/confinement.h"
 #include "services/runtime/metrics_page.h"
 #include "services/runtime/open_files.h"
+#include "services/runtime/process/confinement.h"
 #include "services/runtime/signal_waiter.h"
 
 namespace {

@@ -9,10 +9,10 @@
 #include "services/base/clock.h"
 #include "services/base/log.h"
 #include "services/network/serving/network_service.h"
-#include "services/process/confinement.h"
 #include "services/runtime/grpc_server.h"
 #include "services/runtime/metrics_page.h"
 #include "services/runtime/open_files.h"
+#include "services/runtime/process/confinement.h"
 #include "services/runtime/signal_waiter.h"
 
 int main(int argc, char** argv) {

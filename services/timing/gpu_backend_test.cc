@@ -12,13 +12,13 @@
 #include <filesystem>
 
 #include "services/base/hash.h"
+#include "services/contract/workload/grouped_gemm.h"
+#include "services/contract/workload/pointer_tag.h"
 #include "services/runtime/grpc_server.h"
 #include "services/runtime/metrics_page.h"
 #include "services/timing/kernel/grouped_gemm.h"
 #include "services/timing/kernel/parameters.h"
 #include "services/timing/timing_service.h"
-#include "services/workload/grouped_gemm.h"
-#include "services/workload/pointer_tag.h"
 #include "source_tree.h"
 
 namespace eidolon::timing {

@@ -7,10 +7,10 @@
 
 #include "services/base/clock.h"
 #include "services/base/log.h"
-#include "services/process/confinement.h"
 #include "services/runtime/grpc_server.h"
 #include "services/runtime/metrics_page.h"
 #include "services/runtime/open_files.h"
+#include "services/runtime/process/confinement.h"
 #include "services/runtime/signal_waiter.h"
 #include "services/timing/count_flags.h"
 #include "services/timing/gpu_flags.h"

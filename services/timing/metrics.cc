@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "services/estimate/source.h"
+#include "services/contract/estimate/source.h"
 
 namespace eidolon::timing {
 

@@ -14,10 +14,10 @@
 
 #include "services/base/hash.h"
 #include "services/base/text.h"
-#include "services/cubin/cubin.h"
+#include "services/contract/workload/pointer_tag.h"
+#include "services/machine_code/cubin/cubin.h"
 #include "services/runtime/grpc_server.h"
 #include "services/runtime/metrics_page.h"
-#include "services/workload/pointer_tag.h"
 #include "source_tree.h"
 
 namespace eidolon::timing {
@@ -231,8 +231,9 @@ class CountedKernelTest : public TimingServiceTest {
  protected:
   // The first kernel of the file.
   v1::Kernel& KernelOf(std::string_view file) {
-    std::ifstream stream(base::StrCat(EIDOLON_SOURCE_DIR, "/services/cubin/testdata/", file),
-                         std::ios::binary);
+    std::ifstream stream(
+        base::StrCat(EIDOLON_SOURCE_DIR, "/services/machine_code/cubin/testdata/", file),
+        std::ios::binary);
     code_.assign(std::istreambuf_iterator<char>(stream), {});
     const base::Digest digest = base::Hash128(code_.data(), code_.size());
     hash_.assign(16, '\0');

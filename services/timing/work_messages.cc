@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "services/base/text.h"
-#include "services/estimate/wire/source_message.h"
-#include "services/workload/wire/copy_kind_message.h"
+#include "services/contract/estimate/wire/source_message.h"
+#include "services/contract/workload/wire/copy_kind_message.h"
 
 namespace eidolon::timing {
 namespace {

@@ -14,7 +14,7 @@
 #include <span>
 #include <type_traits>
 
-#include "services/ring/layout.h"
+#include "services/contract/ring/layout.h"
 #include "shim/api/real_library.h"
 #include "shim/core/enter.h"
 

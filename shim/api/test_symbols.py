@@ -9,6 +9,7 @@ from generator.elf import SharedLibrary
 from generator.policy import load_policy
 
 SHIM = Path(__file__).resolve().parent.parent
+VENDOR = SHIM / "vendor"
 ROW = re.compile(r"^(?:UNDECLARED\((\w+)\)|[A-Z_]+\([^,()]+, (\w+),)")
 # What the core may need: libc under its several names. Anything else may be missing from a user's image.
 LIBC = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "ld-linux-x86-64.so.2"}
@@ -16,7 +17,7 @@ LIBC = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1",
 
 def row_symbols(library):
     symbols = set()
-    for line in (SHIM / library / f"{library}.inc").read_text().splitlines():
+    for line in (VENDOR / library / f"{library}.inc").read_text().splitlines():
         if line.startswith("//"):
             continue
         found = ROW.match(line)
@@ -25,7 +26,7 @@ def row_symbols(library):
     return symbols
 
 
-POLICIES = {path.parent.name: load_policy(path) for path in sorted(SHIM.glob("*/*.policy"))}
+POLICIES = {path.parent.name: load_policy(path) for path in sorted(VENDOR.glob("*/*.policy"))}
 NEWER = [name for name, policy in POLICIES.items() if "older" not in policy.single]
 
 
@@ -47,7 +48,7 @@ def packages(torch_python):
 
 
 def test_core_exports_exactly_the_rows_and_the_listed_functions(core, folder):
-    folders = ("time", "process", "autograd", "torch_operators", "gloo")
+    folders = ("program/time", "program/process", "pytorch/autograd", "pytorch/torch_operators", "pytorch/gloo")
     plain = set().union(*((SHIM / folder / "exports.txt").read_text().split() for folder in folders))
     rows = set().union(*(row_symbols(library) for library in POLICIES))
 
@@ -109,7 +110,7 @@ def test_no_facade_is_called_like_the_runtime(folder):
 def test_what_folded_jobs_have_before_gloo_is_what_stands_before_it_in_pytorch(folder, packages):
     library = SharedLibrary(folder / "folded" / "gloo.so")
     pytorch = SharedLibrary(packages / "torch" / "lib" / "libtorch_cpu.so")
-    answered = set((SHIM / "gloo" / "answered.txt").read_text().split())
+    answered = set((SHIM / "pytorch/gloo/answered.txt").read_text().split())
 
     assert library.functions == answered
     assert sorted(answered - pytorch.functions) == [], "not PyTorch's"

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "services/ring/layout.h"
+#include "services/contract/ring/layout.h"
 #include "shim/core/call_observer.h"
 
 namespace eidolon::shim::core {

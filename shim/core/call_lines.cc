@@ -3,8 +3,8 @@
 #include <span>
 #include <utility>
 
-#include "services/ring/python_line.h"
-#include "services/ring/record.h"
+#include "services/contract/ring/python_line.h"
+#include "services/contract/ring/record.h"
 #include "shim/core/python_line.h"
 #include "shim/core/ring_writer.h"
 

@@ -13,9 +13,10 @@ namespace eidolon::shim::core {
 
 class RingWriter;
 
-// Numbers lines in the order in which they are met (services/ring/python_line.h). Owned by the
-// session; thread safe. Looking takes real time, but none of the program's: tens of microseconds,
-// and less where the interpreter's frames are read (python_frames.h) and the place was met before.
+// Numbers lines in the order in which they are met (services/contract/ring/python_line.h). Owned by
+// the session; thread safe. Looking takes real time, but none of the program's: tens of
+// microseconds, and less where the interpreter's frames are read (python_frames.h) and the place
+// was met before.
 class CallLines {
  public:
   // The calling thread's line; the agent has been told its text when this returns.

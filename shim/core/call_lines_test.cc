@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "services/ring/python_line.h"
+#include "services/contract/ring/python_line.h"
 #include "shim/core/fake_agent.h"
 #include "shim/core/session.h"
 

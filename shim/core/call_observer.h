@@ -1,5 +1,5 @@
-// Who watches the program's calls: a profiler's activity records (shim/cupti). While nobody does,
-// a call pays a load for it.
+// Who watches the program's calls: a profiler's activity records (shim/vendor/cupti). While nobody
+// does, a call pays a load for it.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@
 #include <span>
 
 #include "services/base/sim_time.h"
-#include "services/ring/record_header.h"
+#include "services/contract/ring/record_header.h"
 
 namespace eidolon::shim::core {
 

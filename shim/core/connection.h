@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "services/ring/layout.h"
+#include "services/contract/ring/layout.h"
 
 namespace eidolon::shim::core {
 

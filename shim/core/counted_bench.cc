@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "services/ring/record.h"
+#include "services/contract/ring/record.h"
 #include "shim/core/enter.h"
 #include "shim/core/fake_agent.h"
 #include "shim/core/frame_count.h"

@@ -8,7 +8,7 @@
 
 #include <type_traits>
 
-#include "services/ring/layout.h"
+#include "services/contract/ring/layout.h"
 #include "shim/core/call.h"
 
 namespace eidolon::shim::core {

@@ -17,8 +17,8 @@
 #include <thread>
 
 #include "services/base/check.h"
-#include "services/ring/check.h"
-#include "services/ring/nap.h"
+#include "services/contract/ring/check.h"
+#include "services/contract/ring/nap.h"
 #include "shim/core/session.h"
 #include "shim/core/system.h"
 

@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "services/ring/layout.h"
-#include "services/ring/record.h"
+#include "services/contract/ring/layout.h"
+#include "services/contract/ring/record.h"
 
 namespace eidolon::shim::core {
 
@@ -79,8 +79,8 @@ class FakeAgent {
   // The bytes of a defined work.
   std::vector<std::byte> Work(std::uint32_t work);
 
-  // Naps (services/ring/nap.h) are kept waiting, until the test releases them: then each ends at
-  // once, and the rank's floor is at its end.
+  // Naps (services/contract/ring/nap.h) are kept waiting, until the test releases them: then each
+  // ends at once, and the rank's floor is at its end.
   void LetNapsPass(bool pass);
   // How many have come so far, and how many are waiting.
   int naps_seen() const;

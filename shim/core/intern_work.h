@@ -1,4 +1,4 @@
-// Interning of a definition that brings its replay context (services/ring/replay.h).
+// Interning of a definition that brings its replay context (services/contract/ring/replay.h).
 #pragma once
 
 #include <cstddef>

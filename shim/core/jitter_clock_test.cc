@@ -2,7 +2,7 @@
 // begins.
 #include <gtest/gtest.h>
 
-#include "services/ring/host_jitter.h"
+#include "services/contract/ring/host_jitter.h"
 #include "shim/core/enter.h"
 #include "shim/core/fake_agent.h"
 #include "shim/core/rank_clock.h"

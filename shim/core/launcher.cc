@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "services/ring/layout.h"
-#include "services/ring/server_page.h"
+#include "services/contract/ring/layout.h"
+#include "services/contract/ring/server_page.h"
 #include "shim/core/server_page.h"
 #include "shim/core/session.h"
 

@@ -1,6 +1,6 @@
 // The socket to the agent, whose hang-up tells that this process is gone, and the word that says
 // beforehand how it goes. Programs that close descriptors which they do not know (daemons,
-// os.closerange) must not cut it (shim/process).
+// os.closerange) must not cut it (shim/program/process).
 //
 // A child of vfork shares this memory and a child of fork has a copy: both are other processes, and
 // nothing here is theirs.
@@ -9,7 +9,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "services/ring/layout.h"
+#include "services/contract/ring/layout.h"
 
 namespace eidolon::shim::core {
 

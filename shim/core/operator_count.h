@@ -1,5 +1,5 @@
 // How many operators of its framework a thread ran since its last call of ours. Written by whoever
-// stands before the framework's dispatcher (shim/torch_operators), taken by the rank clock.
+// stands before the framework's dispatcher (shim/pytorch/torch_operators), taken by the rank clock.
 #pragma once
 
 #include <atomic>

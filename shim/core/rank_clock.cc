@@ -15,7 +15,7 @@
 #include "shim/core/system.h"
 #include "shim/core/thread_role.h"
 #include "shim/core/thread_work.h"
-#include "shim/host_time/jitter.h"
+#include "shim/program/host_time/jitter.h"
 
 namespace eidolon::shim::core {
 namespace {

@@ -6,16 +6,17 @@
 // Python's functions, and with what a thread computes between two calls for far longer than these
 // take (counted_work.h). measured: a thread adds what its own work since its last call costs on the
 // target: CPU time without time spent in the shim, without this machine's noise, scaled to the
-// target's processor (shim/host_time), and what the real driver takes for a call of its class; a
-// thread that waited goes on from max(own, process). Only drivers (thread_role.h) move the clock.
+// target's processor (shim/program/host_time), and what the real driver takes for a call of its
+// class; a thread that waited goes on from max(own, process). Only drivers (thread_role.h) move the
+// clock.
 #pragma once
 
 #include <cstdint>
 
 #include "services/base/sim_time.h"
-#include "services/ring/host_jitter.h"
-#include "services/ring/layout.h"
-#include "services/ring/shared_host_costs.h"
+#include "services/contract/ring/host_jitter.h"
+#include "services/contract/ring/layout.h"
+#include "services/contract/ring/shared_host_costs.h"
 
 namespace eidolon::shim::core {
 
@@ -54,8 +55,8 @@ void AdvanceTo(base::SimTime time) noexcept;
 // Moves the clock on: a poll that found nothing takes time too.
 void AdvanceBy(base::Duration duration) noexcept;
 
-// The calling thread read the tick counter and got into the shim by that (shim/time/tick_clock.h):
-// what such a detour takes is not the program's work.
+// The calling thread read the tick counter and got into the shim by that
+// (shim/program/time/tick_clock.h): what such a detour takes is not the program's work.
 void NoteTrap() noexcept;
 
 // The calling thread waited in the operating system (condition variable, join, socket) until now:

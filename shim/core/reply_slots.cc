@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "services/ring/layout.h"
+#include "services/contract/ring/layout.h"
 #include "shim/core/system.h"
 
 namespace eidolon::shim::core {

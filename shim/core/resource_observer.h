@@ -1,5 +1,5 @@
 // Who is told of the objects that a program makes of a GPU, of its memory, and of its waits: a
-// profiler (shim/cupti). While nobody is, a change pays a load for it.
+// profiler (shim/vendor/cupti). While nobody is, a change pays a load for it.
 #pragma once
 
 #include <atomic>

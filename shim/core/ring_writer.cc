@@ -7,7 +7,7 @@
 #include <mutex>
 
 #include "services/base/check.h"
-#include "services/ring/check.h"
+#include "services/contract/ring/check.h"
 #include "shim/core/damage.h"
 #include "shim/core/life_line.h"
 #include "shim/core/rank_clock.h"

@@ -1,5 +1,5 @@
-// The writing end of the ring (services/ring/layout.h): places records, waits while the ring is
-// full, rings the agent's doorbell.
+// The writing end of the ring (services/contract/ring/layout.h): places records, waits while the
+// ring is full, rings the agent's doorbell.
 #pragma once
 
 #include <atomic>
@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <span>
 
-#include "services/ring/layout.h"
-#include "services/ring/python_line.h"
-#include "services/ring/record.h"
+#include "services/contract/ring/layout.h"
+#include "services/contract/ring/python_line.h"
+#include "services/contract/ring/record.h"
 #include "shim/core/spin_lock.h"
 
 namespace eidolon::shim::core {
@@ -33,8 +33,8 @@ class RingWriter {
   bool Append(ring::RecordHeader* record, std::size_t record_bytes,
               std::span<const std::span<const std::byte>> tail,
               std::uint64_t* position = nullptr) noexcept;
-  // The same for a call made at this line (services/ring/python_line.h), which the agent is told
-  // where it is not that of the call before. Requires: the line was given its text.
+  // The same for a call made at this line (services/contract/ring/python_line.h), which the agent
+  // is told where it is not that of the call before. Requires: the line was given its text.
   bool AppendFrom(std::uint32_t line, ring::RecordHeader* record, std::size_t record_bytes,
                   std::span<const std::span<const std::byte>> tail,
                   std::uint64_t* position) noexcept;

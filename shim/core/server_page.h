@@ -2,7 +2,7 @@
 // job's clock. Only the agent writes it.
 #pragma once
 
-#include "services/ring/layout.h"
+#include "services/contract/ring/layout.h"
 
 namespace eidolon::shim::core {
 

@@ -11,7 +11,7 @@
 
 #include "services/base/hash.h"
 #include "services/base/text.h"
-#include "services/ring/check.h"
+#include "services/contract/ring/check.h"
 #include "shim/core/call_lines.h"
 #include "shim/core/call_observer.h"
 #include "shim/core/connection.h"

@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <span>
 
-#include "services/ring/layout.h"
-#include "services/ring/record.h"
+#include "services/contract/ring/layout.h"
+#include "services/contract/ring/record.h"
 
 namespace eidolon::shim::core {
 

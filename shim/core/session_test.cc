@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "services/ring/work.h"
+#include "services/contract/ring/work.h"
 #include "shim/core/fake_agent.h"
 #include "shim/core/rank_clock.h"
 

@@ -1,8 +1,8 @@
 // The memory in which the processes of one emulated server tell each other what their host work
-// costs (services/ring/shared_host_costs.h).
+// costs (services/contract/ring/shared_host_costs.h).
 #pragma once
 
-#include "services/ring/shared_host_costs.h"
+#include "services/contract/ring/shared_host_costs.h"
 
 namespace eidolon::shim::core {
 

@@ -37,8 +37,8 @@ void RealSleep(std::int64_t ns) noexcept;
 // Writes a line to standard error, in one call, without buffers.
 void WriteToStderr(const char* text) noexcept;
 
-// While the program's readings of the counter are answered by us (shim/time/tick_clock.h), it is
-// hidden from the shim too: ReadTicks then comes from the monotonic clock, at the same rate.
+// While the program's readings of the counter are answered by us (shim/program/time/tick_clock.h),
+// it is hidden from the shim too: ReadTicks then comes from the monotonic clock, at the same rate.
 extern std::atomic<bool> ticks_hidden;
 void HideTicks(bool hide) noexcept;
 std::uint64_t HiddenTicks() noexcept;

@@ -8,8 +8,8 @@
 #include "shim/core/page_fault_cost.h"
 #include "shim/core/system.h"
 #include "shim/core/tick_rate.h"
-#include "shim/host_time/core_speed.h"
-#include "shim/host_time/shared_costs.h"
+#include "shim/program/host_time/core_speed.h"
+#include "shim/program/host_time/shared_costs.h"
 
 namespace eidolon::shim::core {
 

@@ -1,14 +1,14 @@
 // The processor time of this process's threads: which of it is the program's own work, without time
 // in the shim and without pauses by the operating system, and what that costs on the target
-// (shim/host_time). The rank clock (rank_clock.h) decides what of it counts.
+// (shim/program/host_time). The rank clock (rank_clock.h) decides what of it counts.
 //
 // A thread's clock is its own; what StartToTimeWork sets is written once, before any thread asks.
 #pragma once
 
 #include <cstdint>
 
-#include "services/ring/shared_host_costs.h"
-#include "shim/host_time/host_work.h"
+#include "services/contract/ring/shared_host_costs.h"
+#include "shim/program/host_time/host_work.h"
 
 namespace eidolon::shim::core {
 
@@ -78,8 +78,8 @@ void LeaveOutTrap(ThreadClock& clock, std::uint64_t ticks) noexcept;
 
 // Times how fast the core is, if that is due. What it takes is nobody's work.
 void SampleSpeed(ThreadClock& clock, std::uint64_t ticks) noexcept;
-// By which of services/host_speed's works the core's speed is told: what a framework does between
-// two calls, or arithmetic in a small code.
+// By which of services/base/host_speed's works the core's speed is told: what a framework does
+// between two calls, or arithmetic in a small code.
 enum class CodeKind : std::uint8_t { kBetweenCalls, kArithmetic };
 // What `work_ps` of processor time now take on the target, as they are.
 double OnTarget(CodeKind code, std::uint64_t work_ps) noexcept;

@@ -1,5 +1,5 @@
-// The job's declared values (services/ring/declaration.h) at work: which of them is about bytes
-// that nobody knows, and what stands there then.
+// The job's declared values (services/contract/ring/declaration.h) at work: which of them is about
+// bytes that nobody knows, and what stands there then.
 //
 // A declared value is for what the host reads. A declared routing stands in memory, so that small
 // kernels and collectives compute with it, as soon as somebody needs a byte of it: it is the same
@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "services/ring/declaration.h"
+#include "services/contract/ring/declaration.h"
 #include "shim/value/author.h"
 #include "shim/value/store.h"
 

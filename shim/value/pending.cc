@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "services/ring/record.h"
+#include "services/contract/ring/record.h"
 #include "shim/core/session.h"
 #include "shim/value/declared.h"
 #include "shim/value/object.h"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "services/base/text.h"
-#include "services/ring/layout.h"
+#include "services/contract/ring/layout.h"
 #include "shim/core/session.h"
 #include "shim/value/declared.h"
 

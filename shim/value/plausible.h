@@ -2,10 +2,11 @@
 // so that programs that divide by it, take its logarithm or stop at it go on as they would on a
 // GPU.
 //
-// Whoever performs a launch in order (shim/compute) puts down what it would plausibly have given.
-// It stands in memory as soon as somebody needs it: small kernels and collectives compute with it,
-// and the report counts it as an unknown read. Of a few bytes that were known until a kernel ran
-// that may have written anywhere in their buffer, what stood there before is the plausible content.
+// Whoever performs a launch in order (shim/value/compute) puts down what it would plausibly have
+// given. It stands in memory as soon as somebody needs it: small kernels and collectives compute
+// with it, and the report counts it as an unknown read. Of a few bytes that were known until a
+// kernel ran that may have written anywhere in their buffer, what stood there before is the
+// plausible content.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "services/ring/declaration.h"
+#include "services/contract/ring/declaration.h"
 #include "shim/value/author.h"
 #include "shim/value/store.h"
 

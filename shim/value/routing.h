@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "services/ring/declaration.h"
+#include "services/contract/ring/declaration.h"
 
 namespace eidolon::shim::value {
 

@@ -25,7 +25,7 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "services/ring/layout.h"
+#include "services/contract/ring/layout.h"
 #include "shim/value/author.h"
 #include "shim/value/range_set.h"
 #include "shim/value/unread_results.h"

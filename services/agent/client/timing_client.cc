@@ -17,7 +17,7 @@
 #include "services/base/log.h"
 #include "services/base/regular_file.h"
 #include "services/base/text.h"
-#include "services/ring/replay.h"
+#include "services/contract/ring/replay.h"
 #include "services/runtime/grpc_status.h"
 #include "services/runtime/token.h"
 
@@ -113,7 +113,7 @@ struct TimingClient::Link {
     }
   }
 
-  // As services/ring/replay.h describes it; empty when it is not there.
+  // As services/contract/ring/replay.h describes it; empty when it is not there.
   std::string ReadModule(const std::string& hash) const {
     const std::string path = base::StrCat(module_folder, "/", base::Hex(hash), ".code");
     return base::ReadRegularFile(path).value_or("");

@@ -93,8 +93,8 @@ void Scale(double speed, ::eidolon::ring::HostCosts& costs) {
 // and an MLP together with the program's own work between them. That work took 1 / 0.41, 1 / 0.32
 // and 1 / 0.49 of what this model charges for it on the reference processor, and so did the calls.
 // The others, which are rare there, by calls in a row beside an H200 (e2e/measured/h200/host.jsonl)
-// on a processor on which the probe of services/host_speed tells 0.8 to 0.9 of the reference, times
-// 0.85.
+// on a processor on which the probe of services/base/host_speed tells 0.8 to 0.9 of the reference,
+// times 0.85.
 ::eidolon::ring::HostCosts DriverHostCosts(double speed) {
   using ::eidolon::ring::CallClass;
   ::eidolon::ring::HostCosts costs{};

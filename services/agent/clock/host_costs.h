@@ -4,13 +4,13 @@
 
 #include <cstdint>
 
-#include "services/ring/layout.h"
+#include "services/contract/ring/layout.h"
 
 namespace eidolon::agent::clock {
 
 // Costs of a current server CPU (3 to 4 GHz) running PyTorch in eager mode. In this model a call
 // stands for itself and for the framework's work that leads to it, because nothing else moves the
-// clock. `speed`: of the target's processor, relative to the reference of services/host_speed.
+// clock. `speed`: of the target's processor, relative to the reference of services/base/host_speed.
 // Requires: speed > 0.
 ::eidolon::ring::HostCosts FixedHostCosts(double speed);
 

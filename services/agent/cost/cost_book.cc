@@ -9,8 +9,8 @@
 #include "services/agent/ring/definition.h"
 #include "services/base/log.h"
 #include "services/base/text.h"
-#include "services/estimate/wire/source_message.h"
-#include "services/workload/copy_kind.h"
+#include "services/contract/estimate/wire/source_message.h"
+#include "services/contract/workload/copy_kind.h"
 
 namespace eidolon::agent::cost {
 

@@ -17,7 +17,7 @@
 #include "services/agent/iteration/detector.h"
 #include "services/agent/iteration/split.h"
 #include "services/base/hash.h"
-#include "services/estimate/source.h"
+#include "services/contract/estimate/source.h"
 
 namespace eidolon::common::v1 {
 class Estimate;

@@ -7,8 +7,8 @@
 #include "services/agent/ring/definition.h"
 #include "services/agent/ring/dnn_nodes.h"
 #include "services/base/check.h"
-#include "services/ring/replay.h"
-#include "services/workload/wire/copy_kind_message.h"
+#include "services/contract/ring/replay.h"
+#include "services/contract/workload/wire/copy_kind_message.h"
 
 namespace eidolon::agent::cost {
 

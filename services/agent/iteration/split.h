@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "services/base/sim_time.h"
-#include "services/estimate/source.h"
+#include "services/contract/estimate/source.h"
 
 namespace eidolon::agent::iteration {
 

@@ -7,7 +7,7 @@
 
 #include "eidolon/controller/v1/controller.pb.h"
 #include "services/base/error.h"
-#include "services/ring/declaration.h"
+#include "services/contract/ring/declaration.h"
 
 namespace eidolon::agent::job {
 

@@ -7,8 +7,8 @@
 #include "eidolon/timing/v1/timing.pb.h"
 #include "services/agent/clock/host_costs.h"
 #include "services/base/hash.h"
+#include "services/base/host_speed/probe.h"
 #include "services/base/text.h"
-#include "services/host_speed/probe.h"
 
 namespace eidolon::agent::job {
 

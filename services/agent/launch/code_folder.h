@@ -1,6 +1,7 @@
 // The folder in which processes of this user's jobs keep what they learned from GPU code: indices
-// of modules (services/cubin/image.h) and footprints of kernels (shim/compute/kept_footprints.h).
-// Everything in it can be made again, so that anything may be removed at any time.
+// of modules (services/machine_code/cubin/image.h) and footprints of kernels
+// (shim/value/compute/kept_footprints.h). Everything in it can be made again, so that anything may
+// be removed at any time.
 #pragma once
 
 #include <cstddef>

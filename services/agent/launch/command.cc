@@ -21,9 +21,9 @@
 #include "services/agent/launch/line_reader.h"
 #include "services/base/clock.h"
 #include "services/base/text.h"
-#include "services/process/confinement.h"
-#include "services/process/descriptors.h"
-#include "services/process/process_tree.h"
+#include "services/runtime/process/confinement.h"
+#include "services/runtime/process/descriptors.h"
+#include "services/runtime/process/process_tree.h"
 
 namespace eidolon::agent::launch {
 namespace {

@@ -12,8 +12,8 @@
 #include <optional>
 
 #include "services/base/clock.h"
-#include "services/process/confinement.h"
-#include "services/process/process_tree.h"
+#include "services/runtime/process/confinement.h"
+#include "services/runtime/process/process_tree.h"
 
 namespace eidolon::agent::launch {
 namespace {

@@ -16,7 +16,7 @@
 #include "services/base/clock.h"
 #include "services/base/log.h"
 #include "services/base/text.h"
-#include "services/process/process_tree.h"
+#include "services/runtime/process/process_tree.h"
 
 namespace eidolon::agent::launch {
 namespace {

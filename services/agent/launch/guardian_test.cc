@@ -11,7 +11,7 @@
 #include <fstream>
 #include <functional>
 
-#include "services/process/process_tree.h"
+#include "services/runtime/process/process_tree.h"
 
 namespace eidolon::agent::launch {
 namespace {

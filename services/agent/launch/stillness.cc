@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "services/base/text.h"
-#include "services/process/proc_file.h"
+#include "services/runtime/process/proc_file.h"
 
 namespace eidolon::agent::launch {
 namespace {

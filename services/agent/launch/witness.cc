@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "services/base/text.h"
-#include "services/process/proc_file.h"
+#include "services/runtime/process/proc_file.h"
 
 namespace eidolon::agent::launch {
 namespace {

@@ -72,7 +72,7 @@ std::string AdviceFor(std::string_view line) {
       says("Distributed package doesn't have NCCL built in")) {
     return "its torch is built without CUDA: install a wheel that is built for CUDA 12 or 13";
   }
-  // What the shim says of a folded job (shim/nccl/membership.cc).
+  // What the shim says of a folded job (shim/vendor/nccl/membership.cc).
   constexpr std::string_view kFolded = "eidolon: folding: ";
   const std::size_t folded = line.find(kFolded);
   return folded == line.npos ? "" : std::string(line.substr(folded + kFolded.size()));

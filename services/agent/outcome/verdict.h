@@ -14,7 +14,7 @@
 
 #include "services/agent/launch/command.h"
 #include "services/agent/launch/host_memory.h"
-#include "services/folding/fold.h"
+#include "services/contract/folding/fold.h"
 
 namespace eidolon::agent::outcome {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "services/recording/entry.h"
+#include "services/contract/recording/entry.h"
 
 namespace eidolon::agent::recording {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "services/base/error.h"
-#include "services/recording/entry_reader.h"
+#include "services/contract/recording/entry_reader.h"
 
 namespace eidolon::agent::recording {
 

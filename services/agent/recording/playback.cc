@@ -4,7 +4,7 @@
 
 #include "services/agent/ring/record_check.h"
 #include "services/base/text.h"
-#include "services/ring/record.h"
+#include "services/contract/ring/record.h"
 
 namespace eidolon::agent::recording {
 

@@ -17,8 +17,8 @@
 #include "services/agent/recording/ring_writer.h"
 #include "services/base/error.h"
 #include "services/base/sim_time.h"
-#include "services/recording/entry_reader.h"
-#include "services/ring/layout.h"
+#include "services/contract/recording/entry_reader.h"
+#include "services/contract/ring/layout.h"
 
 namespace eidolon::agent::recording {
 

@@ -14,7 +14,7 @@
 #include "services/agent/ring/reader.h"
 #include "services/agent/ring/segment.h"
 #include "services/base/check.h"
-#include "services/ring/record.h"
+#include "services/contract/ring/record.h"
 
 namespace eidolon::agent::recording {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <cstring>
 
-#include "services/recording/entry.h"
-#include "services/ring/record.h"
+#include "services/contract/recording/entry.h"
+#include "services/contract/ring/record.h"
 
 namespace eidolon::agent::recording {
 

@@ -1,5 +1,5 @@
 // Keeps what one process asked of its GPUs, so that it can be asked again without the process
-// (playback.h). The form is that of services/recording/entry.h.
+// (playback.h). The form is that of services/contract/recording/entry.h.
 #pragma once
 
 #include <bitset>
@@ -11,10 +11,10 @@
 #include "services/agent/ring/reader.h"
 #include "services/base/error.h"
 #include "services/base/sim_time.h"
-#include "services/recording/entry.h"
-#include "services/recording/entry_writer.h"
-#include "services/recording/recording_file.h"
-#include "services/ring/layout.h"
+#include "services/contract/recording/entry.h"
+#include "services/contract/recording/entry_writer.h"
+#include "services/contract/recording/recording_file.h"
+#include "services/contract/ring/layout.h"
 
 namespace eidolon::agent::recording {
 

@@ -8,8 +8,8 @@
 #include <iterator>
 #include <string>
 
-#include "services/recording/entry_reader.h"
-#include "services/ring/record.h"
+#include "services/contract/recording/entry_reader.h"
+#include "services/contract/ring/record.h"
 
 namespace eidolon::agent::recording {
 namespace {

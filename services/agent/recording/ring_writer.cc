@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "services/base/check.h"
-#include "services/ring/check.h"
-#include "services/ring/record_header.h"
+#include "services/contract/ring/check.h"
+#include "services/contract/ring/record_header.h"
 
 namespace eidolon::agent::recording {
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "services/ring/layout.h"
+#include "services/contract/ring/layout.h"
 
 namespace eidolon::agent::recording {
 

@@ -23,7 +23,7 @@
 //   init/                  counts the store's clients. Only a process that serves the store itself
 //                          reads it, hence nobody here
 // Not made up, since ghosts listen at no address. From PyTorch 2.8 on nobody asks: pairs of a Gloo
-// group are connected when they are used, and none with a ghost is (shim/gloo):
+// group are connected when they are used, and none with a ghost is (shim/pytorch/gloo):
 //   G//<device>//<n>/<r>   the address of rank r of a Gloo group
 //   G//<device>//pg_wrapper:<n>/<n>/<r>
 //                          the same in a group that TORCH_DISTRIBUTED_DEBUG=DETAIL makes

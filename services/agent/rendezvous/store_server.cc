@@ -17,7 +17,7 @@
 
 #include "services/base/log.h"
 #include "services/base/text.h"
-#include "services/process/socket_peer.h"
+#include "services/runtime/process/socket_peer.h"
 
 namespace eidolon::agent::rendezvous {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "services/agent/ring/dnn_nodes.h"
 #include "services/base/text.h"
-#include "services/workload/copy_kind.h"
+#include "services/contract/workload/copy_kind.h"
 
 namespace eidolon::agent::ring {
 

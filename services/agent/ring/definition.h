@@ -1,4 +1,5 @@
-// Typed views of work definitions (services/ring/work.h): checked once, then read without copies.
+// Typed views of work definitions (services/contract/ring/work.h): checked once, then read without
+// copies.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +9,7 @@
 #include <string_view>
 
 #include "services/base/error.h"
-#include "services/ring/work.h"
+#include "services/contract/ring/work.h"
 
 namespace eidolon::agent::ring {
 

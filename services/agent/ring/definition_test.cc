@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "services/agent/ring/dnn_nodes.h"
-#include "services/workload/copy_kind.h"
+#include "services/contract/workload/copy_kind.h"
 
 namespace eidolon::agent::ring {
 namespace {

@@ -1,5 +1,5 @@
-// The descriptors that a cuDNN graph can be made again from (services/ring/work.h, DnnNode), as
-// views of a definition's bytes.
+// The descriptors that a cuDNN graph can be made again from (services/contract/ring/work.h,
+// DnnNode), as views of a definition's bytes.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "services/base/error.h"
-#include "services/ring/work.h"
+#include "services/contract/ring/work.h"
 
 namespace eidolon::agent::ring {
 

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "services/base/check.h"
-#include "services/ring/check.h"
-#include "services/ring/layout.h"
-#include "services/ring/record.h"
-#include "services/ring/work.h"
-#include "services/workload/copy_kind.h"
+#include "services/contract/ring/check.h"
+#include "services/contract/ring/layout.h"
+#include "services/contract/ring/record.h"
+#include "services/contract/ring/work.h"
+#include "services/contract/workload/copy_kind.h"
 
 namespace eidolon::agent::ring {
 

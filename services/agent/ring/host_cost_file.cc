@@ -10,7 +10,7 @@
 
 #include "services/agent/ring/seal.h"
 #include "services/base/text.h"
-#include "services/ring/shared_host_costs.h"
+#include "services/contract/ring/shared_host_costs.h"
 
 namespace eidolon::agent::ring {
 

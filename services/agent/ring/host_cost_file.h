@@ -1,5 +1,5 @@
 // The memory in which ranks of a server tell each other what their host work costs
-// (services/ring/shared_host_costs.h). The agent makes it and never looks into it.
+// (services/contract/ring/shared_host_costs.h). The agent makes it and never looks into it.
 #pragma once
 
 #include <string>

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <string>
 
-#include "services/ring/shared_host_costs.h"
+#include "services/contract/ring/shared_host_costs.h"
 
 namespace eidolon::agent::ring {
 namespace {

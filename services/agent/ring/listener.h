@@ -5,8 +5,8 @@
 #include <string>
 
 #include "services/base/error.h"
-#include "services/ring/layout.h"
-#include "services/ring/nap.h"
+#include "services/contract/ring/layout.h"
+#include "services/contract/ring/nap.h"
 
 namespace eidolon::agent::ring {
 

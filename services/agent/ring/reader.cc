@@ -12,7 +12,7 @@
 #include "services/agent/ring/record_check.h"
 #include "services/base/check.h"
 #include "services/base/text.h"
-#include "services/ring/check.h"
+#include "services/contract/ring/check.h"
 
 namespace eidolon::agent::ring {
 

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "services/base/error.h"
-#include "services/ring/layout.h"
-#include "services/ring/record.h"
+#include "services/contract/ring/layout.h"
+#include "services/contract/ring/record.h"
 
 namespace eidolon::agent::ring {
 

@@ -10,7 +10,7 @@
 #include "services/agent/ring/record_check.h"
 #include "services/agent/ring/segment.h"
 #include "services/base/check.h"
-#include "services/ring/check.h"
+#include "services/contract/ring/check.h"
 
 namespace eidolon::agent::ring {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "services/agent/ring/definition.h"
 #include "services/base/text.h"
-#include "services/folding/rank_runs.h"
-#include "services/ring/layout.h"
+#include "services/contract/folding/rank_runs.h"
+#include "services/contract/ring/layout.h"
 
 namespace eidolon::agent::ring {
 

@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "services/base/error.h"
-#include "services/ring/memory_block.h"
-#include "services/ring/record.h"
+#include "services/contract/ring/memory_block.h"
+#include "services/contract/ring/record.h"
 
 namespace eidolon::agent::ring {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "services/base/error.h"
-#include "services/ring/host_jitter.h"
-#include "services/ring/layout.h"
+#include "services/contract/ring/host_jitter.h"
+#include "services/contract/ring/layout.h"
 
 namespace eidolon::agent::ring {
 
@@ -19,7 +19,7 @@ struct SegmentContent {
   std::vector<wire::DeviceProperties> devices;
   wire::HostModel host_model = wire::HostModel::kMeasured;
   bool strict = false;
-  double target_speed = 1.0;  // Relative to the processor of services/host_speed.
+  double target_speed = 1.0;  // Relative to the processor of services/base/host_speed.
   double speed_ratio = 0;     // If above zero instead: relative to this machine's.
   wire::HostCosts host_costs{};
   wire::HostJitter jitter{};  // With the seed of the job.
@@ -60,8 +60,9 @@ class Segment {
   std::uint64_t clock_ps() const;
   // How the process said that it goes.
   wire::Farewell farewell() const;
-  // Whether the process says at which line it makes its calls (services/ring/python_line.h), and
-  // what its memory holds (services/ring/memory_block.h).
+  // Whether the process says at which line it makes its calls
+  // (services/contract/ring/python_line.h), and what its memory holds
+  // (services/contract/ring/memory_block.h).
   void WantTimeline(bool wanted);
   // The clock must be at least this at the process's next call. Grows only.
   void RaiseFloor(std::uint64_t floor_ps);

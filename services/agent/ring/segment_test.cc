@@ -9,7 +9,7 @@
 #include <array>
 #include <string>
 
-#include "services/ring/check.h"
+#include "services/contract/ring/check.h"
 
 namespace eidolon::agent::ring {
 namespace {

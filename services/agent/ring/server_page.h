@@ -6,7 +6,7 @@
 #include <string>
 
 #include "services/base/error.h"
-#include "services/ring/layout.h"
+#include "services/contract/ring/layout.h"
 
 namespace eidolon::agent::ring {
 

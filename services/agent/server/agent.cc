@@ -19,8 +19,8 @@
 #include "services/base/check.h"
 #include "services/base/log.h"
 #include "services/base/text.h"
-#include "services/folding/wire/fold_message.h"
-#include "services/ring/replay.h"
+#include "services/contract/folding/wire/fold_message.h"
+#include "services/contract/ring/replay.h"
 
 namespace eidolon::agent::server {
 

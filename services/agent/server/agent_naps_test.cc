@@ -7,7 +7,7 @@
 
 #include "services/agent/server/agent.h"
 #include "services/agent/server/agent_fixture.h"
-#include "services/ring/nap.h"
+#include "services/contract/ring/nap.h"
 
 namespace eidolon::agent::server {
 namespace {

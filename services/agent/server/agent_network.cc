@@ -10,8 +10,8 @@
 #include "services/agent/session/session.h"
 #include "services/base/log.h"
 #include "services/base/text.h"
-#include "services/critical_path/links.h"
-#include "services/folding/wire/fold_message.h"
+#include "services/contract/critical_path/links.h"
+#include "services/contract/folding/wire/fold_message.h"
 
 namespace eidolon::agent::server {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "services/agent/server/agent_fixture.h"
-#include "services/workload/copy_kind.h"
+#include "services/contract/workload/copy_kind.h"
 
 namespace eidolon::agent::server {
 namespace {

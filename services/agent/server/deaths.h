@@ -11,7 +11,7 @@
 #include "services/agent/outcome/verdict.h"
 #include "services/agent/server/processes.h"
 #include "services/base/clock.h"
-#include "services/ring/layout.h"
+#include "services/contract/ring/layout.h"
 
 namespace eidolon::agent::server {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "services/agent/ring/fake_writer.h"
-#include "services/ring/layout.h"
+#include "services/contract/ring/layout.h"
 
 namespace eidolon::agent::server {
 

@@ -10,7 +10,7 @@
 #include "services/agent/outcome/line_pattern.h"
 #include "services/agent/ring/segment.h"
 #include "services/base/sim_time.h"
-#include "services/folding/fold.h"
+#include "services/contract/folding/fold.h"
 
 namespace eidolon::agent::server {
 

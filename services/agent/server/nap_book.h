@@ -1,6 +1,6 @@
-// Who waits for a moment of virtual time without promising anything (services/ring/nap.h): sleeping
-// children of ranks, timers, timed waits. The book knows which moment comes next, and whose has
-// passed. Kept by the agent's main loop; not thread safe.
+// Who waits for a moment of virtual time without promising anything (services/contract/ring/nap.h):
+// sleeping children of ranks, timers, timed waits. The book knows which moment comes next, and
+// whose has passed. Kept by the agent's main loop; not thread safe.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "services/base/sim_time.h"
-#include "services/ring/nap.h"
+#include "services/contract/ring/nap.h"
 
 namespace eidolon::agent::server {
 

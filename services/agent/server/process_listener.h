@@ -9,8 +9,8 @@
 
 #include "services/agent/client/mailbox.h"
 #include "services/base/error.h"
-#include "services/ring/layout.h"
-#include "services/ring/nap.h"
+#include "services/contract/ring/layout.h"
+#include "services/contract/ring/nap.h"
 
 namespace eidolon::agent::server {
 

@@ -13,8 +13,8 @@
 #include "services/agent/launch/witness.h"
 #include "services/agent/outcome/plain_text.h"
 #include "services/base/text.h"
-#include "services/process/process_tree.h"
-#include "services/process/socket_peer.h"
+#include "services/runtime/process/process_tree.h"
+#include "services/runtime/process/socket_peer.h"
 
 namespace eidolon::agent::server {
 

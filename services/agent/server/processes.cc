@@ -8,7 +8,7 @@
 #include "services/agent/ring/listener.h"
 #include "services/base/hash.h"
 #include "services/base/text.h"
-#include "services/process/process_tree.h"
+#include "services/runtime/process/process_tree.h"
 
 namespace eidolon::agent::server {
 

@@ -12,7 +12,7 @@
 #include "services/agent/session/session.h"
 #include "services/agent/timeline/recorder.h"
 #include "services/base/error.h"
-#include "services/ring/layout.h"
+#include "services/contract/ring/layout.h"
 
 namespace eidolon::agent::server {
 

@@ -12,8 +12,8 @@
 #include "services/agent/recording/playback.h"
 #include "services/agent/server/job_parts.h"
 #include "services/base/error.h"
-#include "services/recording/recording_file.h"
-#include "services/ring/layout.h"
+#include "services/contract/recording/recording_file.h"
+#include "services/contract/ring/layout.h"
 
 namespace eidolon::agent::server {
 

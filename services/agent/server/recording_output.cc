@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "services/base/text.h"
-#include "services/recording/recording_file.h"
+#include "services/contract/recording/recording_file.h"
 
 namespace eidolon::agent::server {
 

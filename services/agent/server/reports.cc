@@ -15,8 +15,8 @@
 #include "services/agent/outcome/plain_text.h"
 #include "services/agent/outcome/unknown_read_sum.h"
 #include "services/base/text.h"
-#include "services/estimate/wire/source_message.h"
-#include "services/folding/wire/fold_message.h"
+#include "services/contract/estimate/wire/source_message.h"
+#include "services/contract/folding/wire/fold_message.h"
 
 namespace eidolon::agent::server {
 

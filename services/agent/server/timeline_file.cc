@@ -12,7 +12,7 @@
 #include "services/agent/timeline/render.h"
 #include "services/agent/timeline/trace_writer.h"
 #include "services/base/text.h"
-#include "services/critical_path/trace_file.h"
+#include "services/contract/critical_path/trace_file.h"
 
 namespace eidolon::agent::server {
 

@@ -1,5 +1,5 @@
-// The operations of one process that ran while a profiler inside it watches (services/ring/
-// activity.h). Nothing is kept while none does.
+// The operations of one process that ran while a profiler inside it watches
+// (services/contract/ring/ activity.h). Nothing is kept while none does.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 #include "services/agent/device/operation.h"
 #include "services/agent/session/replies.h"
 #include "services/base/sim_time.h"
-#include "services/ring/activity.h"
-#include "services/ring/record.h"
+#include "services/contract/ring/activity.h"
+#include "services/contract/ring/record.h"
 
 namespace eidolon::agent::session {
 

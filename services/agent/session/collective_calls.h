@@ -18,8 +18,8 @@
 #include "services/agent/timeline/recorder.h"
 #include "services/base/error.h"
 #include "services/base/sim_time.h"
-#include "services/critical_path/links.h"
-#include "services/ring/record.h"
+#include "services/contract/critical_path/links.h"
+#include "services/contract/ring/record.h"
 
 namespace eidolon::network::v1 {
 class NotBefore;

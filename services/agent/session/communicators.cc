@@ -8,7 +8,7 @@
 
 #include "eidolon/network/v1/network.pb.h"
 #include "services/base/text.h"
-#include "services/folding/wire/fold_message.h"
+#include "services/contract/folding/wire/fold_message.h"
 
 namespace eidolon::agent::session {
 

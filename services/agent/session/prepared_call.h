@@ -10,7 +10,7 @@
 
 #include "eidolon/network/v1/network.pb.h"
 #include "services/agent/session/session_host.h"
-#include "services/ring/record.h"
+#include "services/contract/ring/record.h"
 
 namespace eidolon::agent::session {
 

@@ -12,7 +12,7 @@
 #include "services/agent/session/intake.h"
 #include "services/agent/session/session_host.h"
 #include "services/base/sim_time.h"
-#include "services/ring/layout.h"
+#include "services/contract/ring/layout.h"
 
 namespace eidolon::agent::session {
 

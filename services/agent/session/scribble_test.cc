@@ -17,7 +17,7 @@
 #include "services/base/check.h"
 #include "services/base/random.h"
 #include "services/base/text.h"
-#include "services/ring/check.h"
+#include "services/contract/ring/check.h"
 
 namespace eidolon::agent::session {
 namespace {

@@ -7,7 +7,7 @@
 #include "services/agent/session/prepared_call.h"
 #include "services/base/check.h"
 #include "services/base/text.h"
-#include "services/ring/call_site.h"
+#include "services/contract/ring/call_site.h"
 
 namespace eidolon::agent::session {
 

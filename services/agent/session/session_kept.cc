@@ -1,8 +1,8 @@
 // What a timeline and a recording keep of a session's records.
 #include "services/agent/ring/record_check.h"
 #include "services/agent/session/session.h"
-#include "services/recording/entry.h"
-#include "services/ring/python_line.h"
+#include "services/contract/recording/entry.h"
+#include "services/contract/ring/python_line.h"
 
 namespace eidolon::agent::session {
 

@@ -8,7 +8,7 @@
 
 #include "services/agent/device/operation.h"
 #include "services/agent/timeline/recorder.h"
-#include "services/recording/entry_writer.h"
+#include "services/contract/recording/entry_writer.h"
 
 namespace eidolon::agent::session {
 

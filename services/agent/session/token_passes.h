@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "services/agent/iteration/split.h"
-#include "services/ring/record.h"
+#include "services/contract/ring/record.h"
 
 namespace eidolon::agent::session {
 

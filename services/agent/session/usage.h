@@ -9,8 +9,8 @@
 #include <string>
 
 #include "services/agent/session/memory_book.h"
-#include "services/ring/record.h"
-#include "services/ring/unknown_source.h"
+#include "services/contract/ring/record.h"
+#include "services/contract/ring/unknown_source.h"
 
 namespace eidolon::agent::session {
 

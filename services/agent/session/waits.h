@@ -15,8 +15,8 @@
 #include "services/agent/session/session_host.h"
 #include "services/agent/timeline/recorder.h"
 #include "services/base/sim_time.h"
-#include "services/ring/layout.h"
-#include "services/ring/record.h"
+#include "services/contract/ring/layout.h"
+#include "services/contract/ring/record.h"
 
 namespace eidolon::agent::session {
 

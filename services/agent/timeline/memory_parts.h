@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "services/base/sim_time.h"
-#include "services/ring/memory_block.h"
+#include "services/contract/ring/memory_block.h"
 
 namespace eidolon::agent::timeline {
 

@@ -11,7 +11,7 @@
 #include "services/agent/cost/cost_book.h"
 #include "services/agent/device/operation.h"
 #include "services/agent/timeline/recorder.h"
-#include "services/critical_path/trace.h"
+#include "services/contract/critical_path/trace.h"
 
 namespace eidolon::agent::timeline {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "eidolon/common/v1/common.pb.h"
-#include "services/ring/work.h"
+#include "services/contract/ring/work.h"
 
 namespace eidolon::agent::timeline {
 namespace {

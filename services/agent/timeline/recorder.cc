@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "services/ring/python_line.h"
+#include "services/contract/ring/python_line.h"
 
 namespace eidolon::agent::timeline {
 

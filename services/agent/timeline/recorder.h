@@ -25,8 +25,8 @@
 #include "services/agent/iteration/ledger.h"
 #include "services/agent/timeline/memory_parts.h"
 #include "services/base/sim_time.h"
-#include "services/critical_path/links.h"
-#include "services/ring/memory_block.h"
+#include "services/contract/critical_path/links.h"
+#include "services/contract/ring/memory_block.h"
 
 namespace eidolon::agent::timeline {
 
@@ -118,7 +118,7 @@ class Recorder {
   void NoteWait(HostCall call, base::SimTime asked, const iteration::Mark& told,
                 std::uint32_t line);
   // A line of the program has this number from now on. At most kMostPythonLines of
-  // services/ring/python_line.h are kept.
+  // services/contract/ring/python_line.h are kept.
   void DefineLine(std::uint64_t number, std::string text);
   // Calls are made there from now on; 0: nobody knows where.
   void SetLine(std::uint64_t number);

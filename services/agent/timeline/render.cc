@@ -13,7 +13,7 @@
 #include "services/agent/timeline/names.h"
 #include "services/base/hash.h"
 #include "services/base/text.h"
-#include "services/estimate/source.h"
+#include "services/contract/estimate/source.h"
 
 namespace eidolon::agent::timeline {
 

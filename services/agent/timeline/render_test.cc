@@ -8,7 +8,7 @@
 
 #include "eidolon/common/v1/common.pb.h"
 #include "services/agent/timeline/trace_reader_test.h"
-#include "services/ring/work.h"
+#include "services/contract/ring/work.h"
 #include "services/testing/temporary_directory.h"
 
 namespace eidolon::agent::timeline {

@@ -13,7 +13,7 @@
 #include "services/agent/timeline/render.h"
 #include "services/agent/timeline/trace_writer.h"
 #include "services/base/text.h"
-#include "services/ring/work.h"
+#include "services/contract/ring/work.h"
 
 namespace eidolon::agent::timeline {
 namespace {

@@ -8,11 +8,11 @@
 
 #include "services/base/regular_file.h"
 #include "services/base/text.h"
-#include "services/cubin/cubin.h"
-#include "services/cubin/fat_binary.h"
-#include "services/cubin/program.h"
-#include "services/interpret/program.h"
-#include "services/sass/print.h"
+#include "services/machine_code/cubin/cubin.h"
+#include "services/machine_code/cubin/fat_binary.h"
+#include "services/machine_code/cubin/program.h"
+#include "services/machine_code/interpret/program.h"
+#include "services/machine_code/sass/print.h"
 
 namespace eidolon::cli::values {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "services/base/error.h"
-#include "services/cubin/target.h"
+#include "services/machine_code/cubin/target.h"
 
 namespace eidolon::cli::values {
 

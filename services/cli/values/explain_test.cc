@@ -7,7 +7,7 @@ namespace eidolon::cli::values {
 namespace {
 
 const std::string kSample =
-    std::string(EIDOLON_SOURCE_DIR) + "/services/cubin/testdata/zstandard.fatbin";
+    std::string(EIDOLON_SOURCE_DIR) + "/services/machine_code/cubin/testdata/zstandard.fatbin";
 
 TEST(ExplainTest, ShowsParametersCodeAndThatTheKernelCanBeRun) {
   const auto text = Explain({.file = kSample, .pattern = "scale"});

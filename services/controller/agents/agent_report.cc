@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "services/base/demangle.h"
-#include "services/estimate/wire/source_message.h"
-#include "services/folding/wire/fold_message.h"
+#include "services/contract/estimate/wire/source_message.h"
+#include "services/contract/folding/wire/fold_message.h"
 
 namespace eidolon::controller::agents {
 namespace {

@@ -4,9 +4,9 @@
 #include <memory>
 #include <mutex>
 
+#include "services/contract/folding/wire/fold_message.h"
 #include "services/controller/agents/agent_report.h"
 #include "services/controller/job/wire/cluster_message.h"
-#include "services/folding/wire/fold_message.h"
 #include "services/runtime/grpc_status.h"
 
 namespace eidolon::controller::agents {
@@ -94,7 +94,7 @@ v1::ControllerCommand ToCommand(const Assignment& assignment) {
   out.mutable_iterations()->set_measure(spec.iterations.measure);
   out.mutable_iterations()->set_nvtx(spec.iterations.nvtx);
   out.mutable_iterations()->set_log_pattern(spec.iterations.log);
-  // As the shim reads it (services/ring/layout.h).
+  // As the shim reads it (services/contract/ring/layout.h).
   constexpr std::uint32_t kComputeValues = 0x100;
   constexpr std::uint32_t kPlausibleValues = 0x1000;
   out.set_unknown_reads(

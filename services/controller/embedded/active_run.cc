@@ -9,9 +9,9 @@
 
 #include "services/base/regular_file.h"
 #include "services/base/text.h"
+#include "services/contract/recording/recording_file.h"
 #include "services/controller/outputs/critical_path.h"
 #include "services/controller/place/token.h"
-#include "services/recording/recording_file.h"
 
 namespace eidolon::controller::embedded {
 namespace {

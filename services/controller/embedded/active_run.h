@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "services/base/error.h"
+#include "services/contract/critical_path/summary.h"
 #include "services/controller/agents/agent_session.h"
 #include "services/controller/embedded/processor_time.h"
 #include "services/controller/job/resolve.h"
 #include "services/controller/job/run.h"
 #include "services/controller/place/run_directory.h"
 #include "services/controller/store/job_log.h"
-#include "services/critical_path/summary.h"
 
 namespace eidolon::controller::embedded {
 

@@ -10,9 +10,9 @@
 #include <latch>
 #include <set>
 
+#include "services/contract/recording/recording_file.h"
 #include "services/controller/embedded/controller_fixture_test.h"
 #include "services/controller/embedded/fakes_test.h"
-#include "services/recording/recording_file.h"
 
 namespace eidolon::controller::embedded {
 namespace {

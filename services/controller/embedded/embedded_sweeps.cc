@@ -5,11 +5,11 @@
 
 #include "services/base/log.h"
 #include "services/base/text.h"
+#include "services/contract/recording/recording_file.h"
 #include "services/controller/embedded/await_list.h"
 #include "services/controller/embedded/store_answers.h"
 #include "services/controller/sweep/change.h"
 #include "services/controller/sweep/plan.h"
-#include "services/recording/recording_file.h"
 
 namespace eidolon::controller::embedded {
 

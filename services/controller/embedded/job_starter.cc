@@ -7,9 +7,9 @@
 
 #include "services/base/log.h"
 #include "services/base/utc.h"
+#include "services/contract/recording/recording_file.h"
 #include "services/controller/place/free_port.h"
 #include "services/controller/place/run_directory.h"
-#include "services/recording/recording_file.h"
 
 namespace eidolon::controller::embedded {
 

@@ -16,13 +16,13 @@
 
 #include "services/base/clock.h"
 #include "services/base/error.h"
+#include "services/contract/folding/fold.h"
 #include "services/controller/embedded/sweep_table.h"
 #include "services/controller/job/job.h"
 #include "services/controller/job/status.h"
 #include "services/controller/store/data_directory.h"
 #include "services/controller/store/job_store.h"
 #include "services/controller/store/store_writer.h"
-#include "services/folding/fold.h"
 
 namespace eidolon::controller::embedded {
 

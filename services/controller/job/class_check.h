@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "services/contract/folding/fold.h"
 #include "services/controller/job/measurement.h"
 #include "services/controller/job/prediction.h"
-#include "services/folding/fold.h"
 
 namespace eidolon::controller::job {
 

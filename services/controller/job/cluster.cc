@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "services/base/text.h"
-#include "services/cluster/cpu_model.h"
-#include "services/cluster/document.h"
-#include "services/cluster/fabric_document.h"
-#include "services/cluster/fields.h"
+#include "services/contract/cluster/cpu_model.h"
+#include "services/contract/cluster/document.h"
+#include "services/contract/cluster/fabric_document.h"
+#include "services/contract/cluster/fields.h"
 #include "services/network/topology/fabrics.h"
 
 namespace eidolon::controller::job {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 
-#include "services/cluster/cluster_spec.h"
+#include "services/contract/cluster/cluster_spec.h"
 #include "services/controller/job/fields.h"
 
 namespace eidolon::controller::job {

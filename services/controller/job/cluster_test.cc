@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "services/base/text.h"
-#include "services/cluster/limits.h"
+#include "services/contract/cluster/limits.h"
 #include "services/network/topology/document.h"
 
 namespace eidolon::controller::job {

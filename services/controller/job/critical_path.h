@@ -3,7 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "services/critical_path/summary.h"
+#include "services/contract/critical_path/summary.h"
 
 namespace eidolon::controller::job {
 

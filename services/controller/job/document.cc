@@ -9,8 +9,8 @@
 #include <set>
 
 #include "services/base/text.h"
+#include "services/base/yaml/bounded.h"
 #include "services/controller/job/utf8.h"
-#include "services/yaml/bounded.h"
 
 namespace eidolon::controller::job {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "services/contract/folding/fold.h"
 #include "services/controller/job/run.h"
-#include "services/folding/fold.h"
 
 namespace eidolon::controller::job {
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "services/cluster/cpu_model.h"
+#include "services/contract/cluster/cpu_model.h"
 
 namespace eidolon::controller::job {
 namespace {

@@ -42,7 +42,7 @@ struct IterationRule {
   std::uint64_t parameters = 0;  // Of the model; 0: not told.
 };
 
-// Which ranks run as processes, and which are mirrored from them (services/folding).
+// Which ranks run as processes, and which are mirrored from them (services/contract/folding).
 struct FoldingSpec {
   enum class Mode {
     kAuto,      // Folds when this machine's memory does not hold all ranks.

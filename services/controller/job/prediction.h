@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "services/cluster/cluster_spec.h"
+#include "services/contract/cluster/cluster_spec.h"
 #include "services/controller/job/host_model.h"
 #include "services/controller/job/steady.h"
 #include "services/controller/job/throughput.h"

@@ -12,12 +12,12 @@
 #include <string_view>
 #include <vector>
 
+#include "services/contract/folding/fold.h"
 #include "services/controller/job/class_check.h"
 #include "services/controller/job/condition.h"
 #include "services/controller/job/measurement.h"
 #include "services/controller/job/resolve.h"
 #include "services/controller/job/status.h"
-#include "services/folding/fold.h"
 
 namespace eidolon::controller::job {
 

@@ -19,10 +19,10 @@
 #include "services/controller/outputs/output_store.h"
 #include "services/controller/rest/rest_server.h"
 #include "services/controller/simulators/simulator_clients.h"
-#include "services/process/confinement.h"
 #include "services/runtime/grpc_server.h"
 #include "services/runtime/metrics_page.h"
 #include "services/runtime/open_files.h"
+#include "services/runtime/process/confinement.h"
 #include "services/runtime/signal_waiter.h"
 
 namespace {

@@ -14,13 +14,13 @@
 #include <thread>
 #include <vector>
 
+#include "services/contract/critical_path/trace_file.h"
+#include "services/contract/recording/recording_file.h"
+#include "services/contract/ring/server_page.h"
 #include "services/controller/kube_host/controller_fixture_test.h"
 #include "services/controller/kube_host/kube_api.h"
 #include "services/controller/kube_host/kube_authorizer.h"
 #include "services/controller/rest/rest_server.h"
-#include "services/critical_path/trace_file.h"
-#include "services/recording/recording_file.h"
-#include "services/ring/server_page.h"
 
 namespace eidolon::controller::kube_host {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "services/base/text.h"
-#include "services/critical_path/trace_file.h"
+#include "services/contract/critical_path/trace_file.h"
 
 namespace eidolon::controller::outputs {
 namespace {

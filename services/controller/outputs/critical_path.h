@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "services/base/error.h"
-#include "services/critical_path/summary.h"
+#include "services/contract/critical_path/summary.h"
 
 namespace eidolon::controller::outputs {
 

@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-#include "services/critical_path/trace_file.h"
+#include "services/contract/critical_path/trace_file.h"
 #include "services/testing/temporary_directory.h"
 
 namespace eidolon::controller::outputs {

@@ -6,8 +6,8 @@
 #include <system_error>
 
 #include "services/base/text.h"
+#include "services/contract/recording/recording_file.h"
 #include "services/controller/outputs/critical_path.h"
-#include "services/recording/recording_file.h"
 
 namespace eidolon::controller::outputs {
 

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "services/base/error.h"
+#include "services/contract/critical_path/summary.h"
 #include "services/controller/outputs/output_store.h"
 #include "services/controller/outputs/part.h"
-#include "services/critical_path/summary.h"
 
 namespace eidolon::controller::outputs {
 

@@ -9,9 +9,9 @@
 #include <memory>
 #include <sstream>
 
-#include "services/critical_path/trace_file.h"
-#include "services/recording/recording_file.h"
-#include "services/ring/server_page.h"
+#include "services/contract/critical_path/trace_file.h"
+#include "services/contract/recording/recording_file.h"
+#include "services/contract/ring/server_page.h"
 #include "services/testing/temporary_directory.h"
 
 namespace eidolon::controller::outputs {

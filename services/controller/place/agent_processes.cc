@@ -27,8 +27,8 @@
 #include "services/base/check.h"
 #include "services/base/clock.h"
 #include "services/base/text.h"
-#include "services/process/descriptors.h"
-#include "services/process/process_tree.h"
+#include "services/runtime/process/descriptors.h"
+#include "services/runtime/process/process_tree.h"
 
 extern char** environ;
 

@@ -13,7 +13,7 @@
 #include <future>
 #include <sstream>
 
-#include "services/process/process_tree.h"
+#include "services/runtime/process/process_tree.h"
 #include "services/testing/temporary_directory.h"
 
 namespace eidolon::controller::place {

@@ -2,7 +2,7 @@
 
 #include <csignal>
 
-#include "services/process/process_tree.h"
+#include "services/runtime/process/process_tree.h"
 
 namespace eidolon::controller::place {
 namespace {

@@ -10,8 +10,9 @@
 #include <tuple>
 
 #include "services/base/text.h"
-#include "services/cluster/cpu_model.h"
-#include "services/cluster/presets.h"
+#include "services/contract/cluster/cpu_model.h"
+#include "services/contract/cluster/presets.h"
+#include "services/contract/critical_path/summary.h"
 #include "services/controller/job/critical_path.h"
 #include "services/controller/job/job.h"
 #include "services/controller/job/status.h"
@@ -19,7 +20,6 @@
 #include "services/controller/rest/fake_api_test.h"
 #include "services/controller/rest/handlers.h"
 #include "services/controller/sweep/plan.h"
-#include "services/critical_path/summary.h"
 
 namespace eidolon::controller::rest {
 namespace {

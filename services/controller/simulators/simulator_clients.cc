@@ -9,8 +9,8 @@
 #include "eidolon/timing/v1/timing.grpc.pb.h"
 #include "services/base/log.h"
 #include "services/base/text.h"
+#include "services/contract/folding/wire/fold_message.h"
 #include "services/controller/job/wire/cluster_message.h"
-#include "services/folding/wire/fold_message.h"
 #include "services/runtime/grpc_status.h"
 
 namespace eidolon::controller::simulators {

@@ -4,7 +4,7 @@
 
 #include "services/base/check.h"
 #include "services/base/text.h"
-#include "services/folding/images.h"
+#include "services/contract/folding/images.h"
 
 namespace eidolon::network::communicator {
 

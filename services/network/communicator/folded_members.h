@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "services/base/error.h"
-#include "services/folding/fold.h"
+#include "services/contract/folding/fold.h"
 #include "services/network/communicator/ghosts.h"
 #include "services/network/communicator/meeting.h"
 #include "services/network/topology/topology.h"

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "services/folding/images.h"
+#include "services/contract/folding/images.h"
 
 namespace eidolon::network::communicator {
 

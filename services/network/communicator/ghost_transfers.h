@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "services/folding/fold.h"
+#include "services/contract/folding/fold.h"
 #include "services/network/communicator/ghosts.h"
 #include "services/network/communicator/operation.h"
 #include "services/network/communicator/payload.h"

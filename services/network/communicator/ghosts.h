@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "services/base/error.h"
-#include "services/folding/fold.h"
-#include "services/folding/twins.h"
+#include "services/contract/folding/fold.h"
+#include "services/contract/folding/twins.h"
 #include "services/network/communicator/operation.h"
 #include "services/network/communicator/payload.h"
 

@@ -5,7 +5,7 @@
 
 #include "services/base/check.h"
 #include "services/base/text.h"
-#include "services/folding/rank_runs.h"
+#include "services/contract/folding/rank_runs.h"
 #include "services/network/collective/buffers.h"
 #include "services/network/communicator/ghost_transfers.h"
 #include "services/network/communicator/report.h"

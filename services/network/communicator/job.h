@@ -15,7 +15,7 @@
 
 #include "services/base/error.h"
 #include "services/base/sim_time.h"
-#include "services/folding/fold.h"
+#include "services/contract/folding/fold.h"
 #include "services/network/collective/cost.h"
 #include "services/network/collective/point_to_point.h"
 #include "services/network/collective/shape.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "services/folding/fold.h"
+#include "services/contract/folding/fold.h"
 #include "services/network/collective/tuning.h"
 
 namespace eidolon::network::communicator {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "services/base/sim_time.h"
-#include "services/folding/fold.h"
+#include "services/contract/folding/fold.h"
 #include "services/network/collective/kind.h"
 #include "services/network/communicator/meeting.h"
 #include "services/network/flow/transfer.h"

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "services/folding/fold.h"
-#include "services/folding/images.h"
+#include "services/contract/folding/fold.h"
+#include "services/contract/folding/images.h"
 #include "services/network/communicator/payload.h"
 
 namespace eidolon::network::communicator {

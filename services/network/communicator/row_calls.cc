@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "services/base/text.h"
-#include "services/folding/images.h"
+#include "services/contract/folding/images.h"
 #include "services/network/communicator/element.h"
 
 namespace eidolon::network::communicator {

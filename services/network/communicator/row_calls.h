@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "services/folding/fold.h"
+#include "services/contract/folding/fold.h"
 #include "services/network/communicator/operation.h"
 #include "services/network/communicator/row_broadcasts.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "services/folding/fold.h"
+#include "services/contract/folding/fold.h"
 #include "services/network/communicator/operation.h"
 
 namespace eidolon::network::communicator {

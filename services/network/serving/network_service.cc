@@ -8,7 +8,7 @@
 
 #include "services/base/log.h"
 #include "services/base/text.h"
-#include "services/folding/wire/fold_message.h"
+#include "services/contract/folding/wire/fold_message.h"
 #include "services/network/serving/translate.h"
 #include "services/runtime/grpc_status.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "services/base/text.h"
-#include "services/folding/wire/fold_message.h"
+#include "services/contract/folding/wire/fold_message.h"
 #include "services/network/topology/topology.h"
 
 namespace eidolon::network::serving {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "services/base/text.h"
-#include "services/cluster/limits.h"
+#include "services/contract/cluster/limits.h"
 
 namespace eidolon::network::topology {
 namespace {

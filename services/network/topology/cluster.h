@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "services/base/error.h"
-#include "services/cluster/fabric_spec.h"
+#include "services/contract/cluster/fabric_spec.h"
 #include "services/network/topology/fabric.h"
 
 namespace eidolon::network::topology {

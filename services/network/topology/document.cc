@@ -4,10 +4,10 @@
 
 #include "services/base/regular_file.h"
 #include "services/base/text.h"
-#include "services/cluster/cluster_spec.h"
-#include "services/cluster/document.h"
-#include "services/cluster/presets.h"
-#include "services/cluster/yaml_fields.h"
+#include "services/contract/cluster/cluster_spec.h"
+#include "services/contract/cluster/document.h"
+#include "services/contract/cluster/presets.h"
+#include "services/contract/cluster/yaml_fields.h"
 
 namespace eidolon::network::topology {
 namespace {

@@ -1,7 +1,7 @@
 // Groups of routers that all know each other; every pair of groups shares its global links. A route
 // crosses at most one global link, and a local one on either side.
 #include "services/base/text.h"
-#include "services/cluster/limits.h"
+#include "services/contract/cluster/limits.h"
 #include "services/network/topology/detour.h"
 #include "services/network/topology/fabrics.h"
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "services/cluster/fabric_spec.h"
+#include "services/contract/cluster/fabric_spec.h"
 
 namespace eidolon::network::topology {
 

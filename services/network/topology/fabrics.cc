@@ -1,7 +1,7 @@
 #include "services/network/topology/fabrics.h"
 
 #include "services/base/text.h"
-#include "services/cluster/limits.h"
+#include "services/contract/cluster/limits.h"
 
 namespace eidolon::network::topology {
 namespace {

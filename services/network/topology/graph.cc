@@ -8,7 +8,7 @@
 #include <set>
 
 #include "services/base/text.h"
-#include "services/cluster/limits.h"
+#include "services/contract/cluster/limits.h"
 #include "services/network/topology/fabrics.h"
 
 namespace eidolon::network::topology {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "services/base/text.h"
-#include "services/cluster/limits.h"
+#include "services/contract/cluster/limits.h"
 #include "services/network/topology/detour.h"
 #include "services/network/topology/fabrics.h"
 

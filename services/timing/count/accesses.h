@@ -7,8 +7,8 @@
 #include <map>
 #include <utility>
 
-#include "services/interpret/access.h"
-#include "services/interpret/warp.h"
+#include "services/machine_code/interpret/access.h"
+#include "services/machine_code/interpret/warp.h"
 #include "services/timing/count/counts.h"
 #include "services/timing/count/sector_set.h"
 

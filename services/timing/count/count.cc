@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "services/base/text.h"
-#include "services/interpret/run.h"
+#include "services/machine_code/interpret/run.h"
 #include "services/timing/count/grid_places.h"
 #include "services/timing/count/growth.h"
 #include "services/timing/count/launch_memory.h"

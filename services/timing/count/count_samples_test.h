@@ -1,4 +1,4 @@
-// Kernels of services/cubin/testdata/sample.ptx, and launches of them.
+// Kernels of services/machine_code/cubin/testdata/sample.ptx, and launches of them.
 #pragma once
 
 #include <cstddef>
@@ -10,26 +10,28 @@
 #include <string>
 #include <vector>
 
-#include "services/cubin/fat_binary.h"
+#include "services/contract/workload/pointer_tag.h"
+#include "services/machine_code/cubin/fat_binary.h"
 #include "services/timing/count/kernel_code.h"
 #include "services/timing/gpu_model/gpu_catalog.h"
 #include "services/timing/kernel/work_item.h"
-#include "services/workload/pointer_tag.h"
 #include "source_tree.h"
 
 namespace eidolon::timing::count {
 
 inline std::vector<std::byte> SampleCode(cubin::Capability device = {9, 0}) {
-  std::ifstream file(std::string(EIDOLON_SOURCE_DIR) + "/services/cubin/testdata/zstandard.fatbin",
-                     std::ios::binary);
+  std::ifstream file(
+      std::string(EIDOLON_SOURCE_DIR) + "/services/machine_code/cubin/testdata/zstandard.fatbin",
+      std::ios::binary);
   const std::string bytes(std::istreambuf_iterator<char>(file), {});
   const auto binary = cubin::FatBinary::Parse(std::as_bytes(std::span(bytes)));
   return *cubin::Unpack(*binary->Choose(device));
 }
 
 inline std::vector<std::byte> TestFile(const std::string& name) {
-  std::ifstream file(std::string(EIDOLON_SOURCE_DIR) + "/services/cubin/testdata/" + name,
-                     std::ios::binary);
+  std::ifstream file(
+      std::string(EIDOLON_SOURCE_DIR) + "/services/machine_code/cubin/testdata/" + name,
+      std::ios::binary);
   const std::string bytes(std::istreambuf_iterator<char>(file), {});
   std::vector<std::byte> result(bytes.size());
   std::memcpy(result.data(), bytes.data(), bytes.size());

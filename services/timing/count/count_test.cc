@@ -4,7 +4,7 @@
 
 #include <initializer_list>
 
-#include "services/cubin/cubin.h"
+#include "services/machine_code/cubin/cubin.h"
 #include "services/timing/count/bounds.h"
 #include "services/timing/count/count_samples_test.h"
 #include "services/timing/count/explain.h"

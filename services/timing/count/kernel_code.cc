@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "services/base/text.h"
-#include "services/cubin/attributes.h"
-#include "services/cubin/cubin.h"
-#include "services/cubin/program.h"
-#include "services/interpret/lenient.h"
-#include "services/sass/dialect.h"
+#include "services/machine_code/cubin/attributes.h"
+#include "services/machine_code/cubin/cubin.h"
+#include "services/machine_code/cubin/program.h"
+#include "services/machine_code/interpret/lenient.h"
+#include "services/machine_code/sass/dialect.h"
 
 namespace eidolon::timing::count {
 namespace {

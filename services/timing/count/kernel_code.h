@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "services/base/error.h"
-#include "services/cubin/bytes.h"
-#include "services/interpret/program.h"
+#include "services/machine_code/cubin/bytes.h"
+#include "services/machine_code/interpret/program.h"
 
 namespace eidolon::timing::count {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "services/base/check.h"
-#include "services/cubin/cubin.h"
+#include "services/machine_code/cubin/cubin.h"
 #include "services/timing/count/bounds.h"
 #include "services/timing/count/count.h"
 #include "services/timing/count/kernel_code.h"

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "services/interpret/memory.h"
+#include "services/machine_code/interpret/memory.h"
 
 namespace eidolon::timing::count {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "services/interpret/program.h"
+#include "services/machine_code/interpret/program.h"
 #include "services/timing/count/counts.h"
 
 namespace eidolon::timing::count {

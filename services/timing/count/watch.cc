@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "services/base/check.h"
-#include "services/interpret/handlers.h"
-#include "services/interpret/lenient.h"
-#include "services/interpret/schedule.h"
+#include "services/machine_code/interpret/handlers.h"
+#include "services/machine_code/interpret/lenient.h"
+#include "services/machine_code/interpret/schedule.h"
 
 namespace eidolon::timing::count {
 namespace {

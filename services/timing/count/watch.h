@@ -9,8 +9,8 @@
 #include <optional>
 #include <vector>
 
-#include "services/interpret/program.h"
-#include "services/interpret/warp.h"
+#include "services/machine_code/interpret/program.h"
+#include "services/machine_code/interpret/warp.h"
 #include "services/timing/count/accesses.h"
 #include "services/timing/count/counts.h"
 #include "services/timing/count/pipes.h"

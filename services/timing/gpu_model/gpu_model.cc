@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "services/base/text.h"
+#include "services/base/yaml/bounded.h"
 #include "services/timing/gpu_model/quantity.h"
-#include "services/yaml/bounded.h"
 
 namespace eidolon::timing::gpu_model {
 namespace {

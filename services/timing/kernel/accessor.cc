@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "services/torch_layout/tensor_view.h"
+#include "services/contract/torch_layout/tensor_view.h"
 
 namespace eidolon::timing::kernel {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "services/contract/torch_layout/attention.h"
 #include "services/timing/kernel/rules.h"
-#include "services/torch_layout/attention.h"
 
 namespace eidolon::timing::kernel {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "services/torch_layout/type_name.h"
+#include "services/contract/torch_layout/type_name.h"
 
 namespace eidolon::timing::kernel {
 

@@ -4,8 +4,8 @@
 
 #include <optional>
 
+#include "services/contract/workload/grouped_gemm.h"
 #include "services/timing/kernel/work_item.h"
-#include "services/workload/grouped_gemm.h"
 
 namespace eidolon::timing::kernel {
 

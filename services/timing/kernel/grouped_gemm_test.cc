@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "services/contract/workload/grouped_gemm.h"
 #include "services/timing/kernel/launch_test.h"
-#include "services/workload/grouped_gemm.h"
 
 namespace eidolon::timing::kernel {
 namespace {

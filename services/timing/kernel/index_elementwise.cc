@@ -4,10 +4,10 @@
 #include <cmath>
 #include <utility>
 
+#include "services/contract/torch_layout/offset_calculator.h"
 #include "services/timing/kernel/element_type.h"
 #include "services/timing/kernel/operand_axes.h"
 #include "services/timing/kernel/rules.h"
-#include "services/torch_layout/offset_calculator.h"
 
 namespace eidolon::timing::kernel {
 namespace {

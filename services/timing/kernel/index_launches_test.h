@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include "services/contract/torch_layout/offset_calculator.h"
 #include "services/timing/kernel/launch_test.h"
-#include "services/torch_layout/offset_calculator.h"
 
 namespace eidolon::timing::kernel {
 

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "services/contract/torch_layout/tensor_view.h"
 #include "services/timing/kernel/element_type.h"
 #include "services/timing/kernel/rules.h"
 #include "services/timing/kernel/work_counts.h"
-#include "services/torch_layout/tensor_view.h"
 
 namespace eidolon::timing::kernel {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "services/torch_layout/type_name.h"
+#include "services/contract/torch_layout/type_name.h"
 
 namespace eidolon::timing::kernel {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
+#include "services/contract/workload/pointer_tag.h"
 #include "services/timing/kernel/parameters.h"
 #include "services/timing/kernel/work_item.h"
-#include "services/workload/pointer_tag.h"
 
 namespace eidolon::timing::kernel {
 

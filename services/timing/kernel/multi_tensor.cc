@@ -3,11 +3,11 @@
 #include <cmath>
 #include <string>
 
+#include "services/contract/torch_layout/optimizer_lists.h"
+#include "services/contract/torch_layout/tensor_list.h"
 #include "services/timing/kernel/element_type.h"
 #include "services/timing/kernel/rules.h"
 #include "services/timing/kernel/work_counts.h"
-#include "services/torch_layout/optimizer_lists.h"
-#include "services/torch_layout/tensor_list.h"
 
 namespace eidolon::timing::kernel {
 namespace {

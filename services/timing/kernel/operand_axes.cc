@@ -1,6 +1,6 @@
 #include "services/timing/kernel/operand_axes.h"
 
-#include "services/torch_layout/offset_calculator.h"
+#include "services/contract/torch_layout/offset_calculator.h"
 
 namespace eidolon::timing::kernel {
 

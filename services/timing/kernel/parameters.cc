@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "services/workload/pointer_tag.h"
+#include "services/contract/workload/pointer_tag.h"
 
 namespace eidolon::timing::kernel {
 

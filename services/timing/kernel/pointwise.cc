@@ -9,13 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "services/contract/torch_layout/offset_calculator.h"
+#include "services/contract/torch_layout/scalar_type.h"
+#include "services/contract/torch_layout/tensor_list.h"
 #include "services/timing/kernel/element_type.h"
 #include "services/timing/kernel/operand_axes.h"
 #include "services/timing/kernel/pointwise_operations.h"
 #include "services/timing/kernel/rules.h"
-#include "services/torch_layout/offset_calculator.h"
-#include "services/torch_layout/scalar_type.h"
-#include "services/torch_layout/tensor_list.h"
 
 namespace eidolon::timing::kernel {
 namespace {

@@ -5,8 +5,8 @@
 #include <fstream>
 #include <string>
 
+#include "services/contract/workload/pointer_tag.h"
 #include "services/timing/kernel/launch_test.h"
-#include "services/workload/pointer_tag.h"
 #include "source_tree.h"
 
 namespace eidolon::timing::kernel {

@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "services/contract/torch_layout/reduction.h"
+#include "services/contract/torch_layout/tensor_view.h"
 #include "services/timing/kernel/accessor.h"
 #include "services/timing/kernel/element_type.h"
 #include "services/timing/kernel/row_efficiency.h"
 #include "services/timing/kernel/rules.h"
-#include "services/torch_layout/reduction.h"
-#include "services/torch_layout/tensor_view.h"
 
 namespace eidolon::timing::kernel {
 namespace {

@@ -3,10 +3,10 @@
 #include <array>
 #include <string>
 
+#include "services/contract/workload/pointer_tag.h"
 #include "services/timing/kernel/launch_test.h"
 #include "services/timing/kernel/recognise.h"
 #include "services/timing/kernel/sort_launches_test.h"
-#include "services/workload/pointer_tag.h"
 
 namespace eidolon::timing::kernel {
 namespace {

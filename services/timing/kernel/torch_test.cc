@@ -12,8 +12,8 @@
 #include <string>
 
 #include "services/base/text.h"
-#include "services/cubin/image.h"
-#include "services/cubin/mapped_library.h"
+#include "services/machine_code/cubin/image.h"
+#include "services/machine_code/cubin/mapped_library.h"
 #include "services/timing/kernel/recognise.h"
 #include "source_tree.h"
 

@@ -4,8 +4,8 @@
 
 #include <string>
 
+#include "services/contract/torch_layout/tensor_list.h"
 #include "services/timing/kernel/launch_test.h"
-#include "services/torch_layout/tensor_list.h"
 
 namespace eidolon::timing::kernel {
 namespace {

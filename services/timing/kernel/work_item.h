@@ -7,9 +7,9 @@
 #include <variant>
 #include <vector>
 
-#include "services/workload/copy_kind.h"
-#include "services/workload/dnn_value.h"
-#include "services/workload/epilogue.h"
+#include "services/contract/workload/copy_kind.h"
+#include "services/contract/workload/dnn_value.h"
+#include "services/contract/workload/epilogue.h"
 
 namespace eidolon::timing::kernel {
 

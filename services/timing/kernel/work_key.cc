@@ -3,9 +3,9 @@
 #include <span>
 #include <type_traits>
 
-#include "services/cudnn_numbers/attribute.h"
-#include "services/torch_layout/tensor_list.h"
-#include "services/workload/copy_kind.h"
+#include "services/contract/cudnn_numbers/attribute.h"
+#include "services/contract/torch_layout/tensor_list.h"
+#include "services/contract/workload/copy_kind.h"
 
 namespace eidolon::timing::kernel {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "services/base/hex.h"
-#include "services/workload/dnn_value.h"
+#include "services/contract/workload/dnn_value.h"
 
 namespace eidolon::timing::kernel {
 namespace {

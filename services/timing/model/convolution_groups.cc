@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "services/cudnn_numbers/operation.h"
+#include "services/contract/cudnn_numbers/operation.h"
 #include "services/timing/model/convolution_tiles.h"
 #include "services/timing/model/dnn_tensors.h"
 #include "services/timing/model/memory_model.h"

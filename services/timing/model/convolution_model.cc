@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "services/cudnn_numbers/operation.h"
+#include "services/contract/cudnn_numbers/operation.h"
 #include "services/timing/model/convolution_groups.h"
 #include "services/timing/model/convolution_layout.h"
 #include "services/timing/model/convolution_shape.h"

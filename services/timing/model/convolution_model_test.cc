@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "services/base/random.h"
-#include "services/cudnn_numbers/operation.h"
+#include "services/contract/cudnn_numbers/operation.h"
 #include "services/timing/gpu_model/gpu_catalog.h"
 #include "services/timing/model/dnn_tensors.h"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "services/cudnn_numbers/operation.h"
+#include "services/contract/cudnn_numbers/operation.h"
 #include "services/timing/kernel/element_type.h"
 #include "services/timing/model/dnn_tensors.h"
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <span>
 
-#include "services/cudnn_numbers/operation.h"
+#include "services/contract/cudnn_numbers/operation.h"
 #include "services/timing/model/memory_model.h"
 
 namespace eidolon::timing::model {

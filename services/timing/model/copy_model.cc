@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "services/contract/workload/copy_kind.h"
 #include "services/timing/model/memory_model.h"
-#include "services/workload/copy_kind.h"
 
 namespace eidolon::timing::model {
 namespace {

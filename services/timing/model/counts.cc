@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "services/contract/workload/grouped_gemm.h"
 #include "services/timing/kernel/grouped_gemm.h"
 #include "services/timing/model/attention_model.h"
 #include "services/timing/model/dnn_model.h"
-#include "services/workload/grouped_gemm.h"
 
 namespace eidolon::timing::model {
 

@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include "services/cudnn_numbers/operation.h"
+#include "services/contract/cudnn_numbers/operation.h"
+#include "services/contract/workload/copy_kind.h"
+#include "services/contract/workload/grouped_gemm.h"
 #include "services/timing/kernel/launch_test.h"
 #include "services/timing/model/attention_model.h"
-#include "services/workload/copy_kind.h"
-#include "services/workload/grouped_gemm.h"
 
 namespace eidolon::timing::model {
 namespace {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "services/cudnn_numbers/operation.h"
+#include "services/contract/cudnn_numbers/operation.h"
 #include "services/timing/kernel/element_type.h"
 #include "services/timing/model/attention_model.h"
 #include "services/timing/model/convolution_model.h"

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "services/base/sim_time.h"
-#include "services/estimate/source.h"
+#include "services/contract/estimate/source.h"
 #include "services/timing/kernel/work_counts.h"
 
 namespace eidolon::timing::model {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "services/contract/workload/copy_kind.h"
+#include "services/contract/workload/grouped_gemm.h"
 #include "services/timing/kernel/element_type.h"
 #include "services/timing/kernel/grouped_gemm.h"
 #include "services/timing/kernel/work_key.h"
@@ -14,8 +16,6 @@
 #include "services/timing/model/fixed_durations.h"
 #include "services/timing/model/gemm_model.h"
 #include "services/timing/model/memory_model.h"
-#include "services/workload/copy_kind.h"
-#include "services/workload/grouped_gemm.h"
 
 namespace eidolon::timing::model {
 namespace {

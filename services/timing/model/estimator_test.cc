@@ -7,14 +7,14 @@
 #include <sstream>
 
 #include "services/base/text.h"
+#include "services/contract/workload/copy_kind.h"
+#include "services/contract/workload/grouped_gemm.h"
 #include "services/timing/gpu_model/at_clock.h"
 #include "services/timing/gpu_model/gpu_catalog.h"
 #include "services/timing/kernel/grouped_gemm.h"
 #include "services/timing/kernel/launch_test.h"
 #include "services/timing/kernel/recognise.h"
 #include "services/timing/kernel/work_key.h"
-#include "services/workload/copy_kind.h"
-#include "services/workload/grouped_gemm.h"
 #include "source_tree.h"
 
 namespace eidolon::timing::model {

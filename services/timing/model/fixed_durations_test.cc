@@ -5,9 +5,9 @@
 #include <limits>
 
 #include "services/base/hash.h"
+#include "services/contract/workload/copy_kind.h"
 #include "services/timing/gpu_model/at_clock.h"
 #include "services/timing/model/estimator.h"
-#include "services/workload/copy_kind.h"
 
 namespace eidolon::timing::model {
 namespace {

@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "services/base/random.h"
+#include "services/contract/workload/copy_kind.h"
 #include "services/timing/gpu_model/gpu_catalog.h"
 #include "services/timing/model/attention_model.h"
 #include "services/timing/model/estimator.h"
 #include "services/timing/model/memory_model.h"
-#include "services/workload/copy_kind.h"
 
 namespace eidolon::timing::model {
 namespace {

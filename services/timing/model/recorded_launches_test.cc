@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "services/contract/workload/pointer_tag.h"
 #include "services/timing/gpu_model/gpu_catalog.h"
 #include "services/timing/kernel/index_launches_test.h"
 #include "services/timing/kernel/launch_test.h"
 #include "services/timing/kernel/sort_launches_test.h"
 #include "services/timing/model/estimator.h"
-#include "services/workload/pointer_tag.h"
 
 namespace eidolon::timing::model {
 namespace {

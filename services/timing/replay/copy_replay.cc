@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "services/base/sim_time.h"
-#include "services/workload/copy_kind.h"
+#include "services/contract/workload/copy_kind.h"
 
 namespace eidolon::timing::replay {
 

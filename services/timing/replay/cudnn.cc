@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 
 #include "services/base/text.h"
-#include "services/cudnn_numbers/attribute.h"
+#include "services/contract/cudnn_numbers/attribute.h"
 #include "services/timing/replay/vendor_library.h"
 
 namespace eidolon::timing::replay {

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "services/cudnn_numbers/attribute.h"
+#include "services/contract/cudnn_numbers/attribute.h"
 
 #define EIDOLON_FAKE extern "C" __attribute__((visibility("default"))) cudnnStatus_t
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "services/base/text.h"
+#include "services/contract/workload/dnn_value.h"
 #include "services/timing/replay/cudnn.h"
-#include "services/workload/dnn_value.h"
 
 namespace eidolon::timing::replay {
 

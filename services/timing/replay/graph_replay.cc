@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "services/base/text.h"
-#include "services/workload/dnn_value.h"
+#include "services/contract/workload/dnn_value.h"
 
 namespace eidolon::timing::replay {
 

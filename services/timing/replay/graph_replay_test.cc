@@ -8,8 +8,8 @@
 #include <functional>
 #include <string>
 
+#include "services/contract/workload/dnn_value.h"
 #include "services/timing/replay/player.h"
-#include "services/workload/dnn_value.h"
 #include "source_tree.h"
 
 namespace eidolon::timing::replay {

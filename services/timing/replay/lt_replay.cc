@@ -8,8 +8,8 @@
 
 #include "services/base/sim_time.h"
 #include "services/base/text.h"
+#include "services/contract/workload/epilogue.h"
 #include "services/timing/replay/vendor_library.h"
-#include "services/workload/epilogue.h"
 
 namespace eidolon::timing::replay {
 

@@ -11,9 +11,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "services/contract/workload/copy_kind.h"
+#include "services/contract/workload/pointer_tag.h"
 #include "services/timing/kernel/parameters.h"
-#include "services/workload/copy_kind.h"
-#include "services/workload/pointer_tag.h"
 #include "source_tree.h"
 
 namespace eidolon::timing::replay {

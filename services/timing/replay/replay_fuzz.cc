@@ -8,10 +8,10 @@
 
 #include "eidolon/timing/v1/replay.pb.h"
 #include "services/base/check.h"
+#include "services/contract/workload/copy_kind.h"
 #include "services/timing/replay/kernel_replay.h"
 #include "services/timing/replay/player.h"
 #include "services/timing/work_messages.h"
-#include "services/workload/copy_kind.h"
 
 namespace {
 

@@ -202,5 +202,5 @@ def make_rows(policy, packages, shim):
 
 
 def render_rows(policy, rows):
-    banner = BANNER.format(policy=f"shim/{policy.library}/{policy.path.name}")
+    banner = BANNER.format(policy=f"shim/vendor/{policy.library}/{policy.path.name}")
     return banner + "".join(row.text + "\n" for row in rows)

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "services/ring/record.h"
+#include "services/contract/ring/record.h"
 #include "shim/core/resource_observer.h"
 #include "shim/gpu/allocation/host_memory.h"
 #include "shim/gpu/allocation/pool.h"

@@ -8,7 +8,7 @@
 #include <map>
 #include <mutex>
 
-#include "services/ring/record.h"
+#include "services/contract/ring/record.h"
 #include "shim/core/rank_clock.h"
 #include "shim/core/resource_observer.h"
 #include "shim/core/session.h"

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <optional>
 
-#include "services/ring/layout.h"
+#include "services/contract/ring/layout.h"
 #include "shim/core/resource_observer.h"
 #include "shim/gpu/context/context.h"
 #include "shim/gpu/handle_pool.h"

@@ -8,7 +8,7 @@
 #include <map>
 #include <mutex>
 
-#include "services/ring/record.h"
+#include "services/contract/ring/record.h"
 #include "shim/gpu/context/context.h"
 #include "shim/gpu/handle_pool.h"
 #include "shim/gpu/memory/memory.h"

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <mutex>
 
-#include "services/ring/layout.h"
+#include "services/contract/ring/layout.h"
 #include "shim/core/call.h"
 #include "shim/core/resource_observer.h"
 #include "shim/core/session.h"

@@ -4,8 +4,8 @@
 #include <optional>
 #include <span>
 
-#include "services/ring/work.h"
-#include "services/workload/copy_kind.h"
+#include "services/contract/ring/work.h"
+#include "services/contract/workload/copy_kind.h"
 #include "shim/gpu/allocation/pointer.h"
 #include "shim/gpu/context/context.h"
 #include "shim/gpu/copy/reach.h"

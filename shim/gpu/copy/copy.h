@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "services/ring/work.h"
+#include "services/contract/ring/work.h"
 #include "shim/gpu/status.h"
 #include "shim/gpu/stream/submit.h"
 

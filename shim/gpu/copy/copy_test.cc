@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "services/ring/unknown_source.h"
-#include "services/ring/work.h"
-#include "services/workload/copy_kind.h"
+#include "services/contract/ring/unknown_source.h"
+#include "services/contract/ring/work.h"
+#include "services/contract/workload/copy_kind.h"
 #include "shim/core/fake_agent.h"
 #include "shim/gpu/allocation/host_memory.h"
 #include "shim/gpu/context/context.h"

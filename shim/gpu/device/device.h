@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "services/ring/layout.h"
+#include "services/contract/ring/layout.h"
 
 namespace eidolon::shim::gpu {
 

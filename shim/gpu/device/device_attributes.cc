@@ -7,7 +7,7 @@
 #include <cstring>
 #include <iterator>
 
-#include "services/ring/layout.h"
+#include "services/contract/ring/layout.h"
 #include "shim/gpu/device/device.h"
 
 namespace eidolon::shim::gpu {

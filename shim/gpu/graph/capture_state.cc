@@ -4,7 +4,7 @@
 #include <cstring>
 #include <memory>
 
-#include "services/ring/work.h"
+#include "services/contract/ring/work.h"
 
 namespace eidolon::shim::gpu {
 namespace {

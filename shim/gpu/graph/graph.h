@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "services/ring/record.h"
+#include "services/contract/ring/record.h"
 #include "shim/core/recycled.h"
 #include "shim/gpu/graph/user_object.h"
 #include "shim/gpu/module/launch_shape.h"

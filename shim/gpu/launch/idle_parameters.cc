@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "services/torch_layout/reduction.h"
-#include "services/workload/pointer_tag.h"
-#include "shim/compute/parameter_reads.h"
+#include "services/contract/torch_layout/reduction.h"
+#include "services/contract/workload/pointer_tag.h"
 #include "shim/gpu/device/device.h"
 #include "shim/gpu/memory/arena.h"
+#include "shim/value/compute/parameter_reads.h"
 
 namespace eidolon::shim::gpu {
 namespace {

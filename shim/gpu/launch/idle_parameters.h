@@ -12,13 +12,13 @@
 #include <utility>
 #include <vector>
 
-#include "services/interpret/constant_reads.h"
-#include "services/ring/work.h"
-#include "services/torch_layout/offset_calculator.h"
-#include "services/torch_layout/tensor_list.h"
-#include "shim/compute/launch.h"
+#include "services/contract/ring/work.h"
+#include "services/contract/torch_layout/offset_calculator.h"
+#include "services/contract/torch_layout/tensor_list.h"
+#include "services/machine_code/interpret/constant_reads.h"
 #include "shim/gpu/launch/found_words.h"
 #include "shim/gpu/module/module.h"
+#include "shim/value/compute/launch.h"
 
 namespace eidolon::shim::gpu {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "services/workload/pointer_tag.h"
+#include "services/contract/workload/pointer_tag.h"
 #include "shim/gpu/module/sample.h"
 
 namespace eidolon::shim::gpu {

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "services/base/hash.h"
-#include "services/ring/work.h"
-#include "services/workload/grouped_gemm.h"
+#include "services/contract/ring/work.h"
+#include "services/contract/workload/grouped_gemm.h"
 #include "shim/core/intern_work.h"
 #include "shim/gpu/device/device.h"
 #include "shim/gpu/launch/idle_parameters.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 
-#include "services/ring/record.h"
+#include "services/contract/ring/record.h"
 #include "shim/core/session.h"
 #include "shim/gpu/device/device.h"
 #include "shim/gpu/launch/idle_parameters.h"

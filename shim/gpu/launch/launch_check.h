@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "services/ring/device_properties.h"
+#include "services/contract/ring/device_properties.h"
 #include "shim/gpu/module/launch_shape.h"
 #include "shim/gpu/module/module.h"
 #include "shim/gpu/status.h"

@@ -9,9 +9,9 @@
 #include <iterator>
 
 #include "services/base/hash.h"
-#include "services/ring/record.h"
-#include "services/ring/replay.h"
-#include "services/workload/pointer_tag.h"
+#include "services/contract/ring/record.h"
+#include "services/contract/ring/replay.h"
+#include "services/contract/workload/pointer_tag.h"
 #include "shim/core/fake_agent.h"
 #include "shim/gpu/context/context.h"
 #include "shim/gpu/memory/memory.h"

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <span>
 
-#include "shim/compute/launch.h"
 #include "shim/gpu/module/launch_shape.h"
 #include "shim/gpu/module/module.h"
+#include "shim/value/compute/launch.h"
 #include "shim/value/pending.h"
 
 namespace eidolon::shim::gpu {

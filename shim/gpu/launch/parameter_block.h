@@ -6,14 +6,14 @@
 #include <cstdint>
 #include <cstring>
 
-#include "services/ring/work.h"
-#include "services/workload/grouped_gemm.h"
-#include "services/workload/pointer_tag.h"
-#include "shim/compute/launch.h"
+#include "services/contract/ring/work.h"
+#include "services/contract/workload/grouped_gemm.h"
+#include "services/contract/workload/pointer_tag.h"
 #include "shim/gpu/launch/found_words.h"
 #include "shim/gpu/memory/arena.h"
 #include "shim/gpu/module/launch_shape.h"
 #include "shim/gpu/module/module.h"
+#include "shim/value/compute/launch.h"
 
 namespace eidolon::shim::gpu {
 

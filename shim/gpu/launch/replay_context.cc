@@ -12,8 +12,8 @@
 #include "services/base/hash.h"
 #include "services/base/hex.h"
 #include "services/base/replace_file.h"
-#include "services/cubin/image.h"
-#include "services/ring/replay.h"
+#include "services/contract/ring/replay.h"
+#include "services/machine_code/cubin/image.h"
 #include "shim/gpu/device/device.h"
 #include "shim/gpu/memory/arena.h"
 

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "shim/compute/launch.h"
 #include "shim/core/session.h"
 #include "shim/gpu/module/module.h"
+#include "shim/value/compute/launch.h"
 
 namespace eidolon::shim::gpu {
 

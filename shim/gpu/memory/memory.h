@@ -13,7 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "services/ring/record.h"
+#include "services/contract/ring/record.h"
 #include "shim/gpu/memory/arena.h"
 #include "shim/gpu/status.h"
 

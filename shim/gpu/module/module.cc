@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "services/base/hash.h"
-#include "services/cubin/image.h"
-#include "shim/compute/launch.h"
+#include "services/machine_code/cubin/image.h"
 #include "shim/core/build_identity.h"
 #include "shim/gpu/device/device.h"
 #include "shim/gpu/memory/memory.h"
 #include "shim/gpu/module/occupancy.h"
+#include "shim/value/compute/launch.h"
 #include "shim/value/pending.h"
 
 namespace eidolon::shim::gpu {

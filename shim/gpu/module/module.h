@@ -18,12 +18,12 @@
 #include <string_view>
 #include <vector>
 
-#include "services/cubin/index.h"
-#include "shim/compute/machine_code.h"
+#include "services/machine_code/cubin/index.h"
+#include "shim/api/link/linkage.h"
 #include "shim/core/resource_observer.h"
 #include "shim/gpu/status.h"
-#include "shim/link/linkage.h"
 #include "shim/value/author.h"
+#include "shim/value/compute/machine_code.h"
 
 namespace eidolon::cubin {
 class LoadedIndex;

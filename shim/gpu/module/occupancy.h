@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "services/ring/layout.h"
+#include "services/contract/ring/layout.h"
 
 namespace eidolon::shim::gpu {
 

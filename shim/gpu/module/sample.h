@@ -1,5 +1,5 @@
-// Device code for the tests: the sample of services/cubin, which has kernels with every kind of
-// parameter.
+// Device code for the tests: the sample of services/machine_code/cubin, which has kernels with
+// every kind of parameter.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,11 @@
 
 namespace eidolon::shim::gpu {
 
-// A file of services/cubin/testdata.
+// A file of services/machine_code/cubin/testdata.
 inline std::string ReadSample(const std::string& name) {
-  std::ifstream stream(std::string(EIDOLON_SOURCE_DIR) + "/services/cubin/testdata/" + name,
-                       std::ios::binary);
+  std::ifstream stream(
+      std::string(EIDOLON_SOURCE_DIR) + "/services/machine_code/cubin/testdata/" + name,
+      std::ios::binary);
   return std::string(std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>());
 }
 

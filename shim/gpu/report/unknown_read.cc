@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "services/ring/record.h"
-#include "services/ring/unknown_source.h"
-#include "shim/compute/trace.h"
+#include "services/contract/ring/record.h"
+#include "services/contract/ring/unknown_source.h"
 #include "shim/core/python_line.h"
 #include "shim/core/session.h"
+#include "shim/value/compute/trace.h"
 #include "shim/value/declared.h"
 #include "shim/value/plausible.h"
 

@@ -10,7 +10,7 @@
 #include <optional>
 #include <utility>
 
-#include "services/ring/record.h"
+#include "services/contract/ring/record.h"
 #include "shim/core/driver_rest.h"
 #include "shim/core/rank_clock.h"
 #include "shim/core/session.h"

@@ -7,7 +7,7 @@
 #include <functional>
 #include <span>
 
-#include "services/ring/record.h"
+#include "services/contract/ring/record.h"
 #include "shim/gpu/status.h"
 
 namespace eidolon::shim::gpu {

@@ -1,6 +1,6 @@
 #include "shim/gpu/stream/event.h"
 
-#include "services/ring/record.h"
+#include "services/contract/ring/record.h"
 #include "shim/core/session.h"
 #include "shim/gpu/context/context.h"
 #include "shim/gpu/handle_pool.h"

@@ -4,7 +4,7 @@
 #include <array>
 #include <mutex>
 
-#include "services/ring/layout.h"
+#include "services/contract/ring/layout.h"
 #include "shim/core/resource_observer.h"
 #include "shim/core/session.h"
 #include "shim/gpu/context/context.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "services/base/sim_time.h"
-#include "services/ring/work.h"
+#include "services/contract/ring/work.h"
 #include "shim/core/fake_agent.h"
 #include "shim/core/rank_clock.h"
 #include "shim/core/session.h"

@@ -1,6 +1,6 @@
 #include "shim/gpu/stream/stream_wait.h"
 
-#include "services/ring/record.h"
+#include "services/contract/ring/record.h"
 #include "shim/core/resource_observer.h"
 #include "shim/gpu/context/context.h"
 #include "shim/gpu/stream/capture_hooks.h"

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <span>
 
-#include "services/ring/record.h"
+#include "services/contract/ring/record.h"
 #include "shim/gpu/status.h"
 #include "shim/gpu/stream_handle.h"
 

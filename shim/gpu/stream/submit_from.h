@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "services/ring/record.h"
+#include "services/contract/ring/record.h"
 #include "shim/gpu/status.h"
 #include "shim/gpu/stream_handle.h"
 

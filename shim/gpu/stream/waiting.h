@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "services/ring/layout.h"
-#include "services/ring/record.h"
+#include "services/contract/ring/layout.h"
+#include "services/contract/ring/record.h"
 #include "shim/gpu/status.h"
 #include "shim/value/finished_reads.h"
 

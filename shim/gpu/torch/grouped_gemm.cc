@@ -5,8 +5,8 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "services/torch_layout/grouped_gemm.h"
-#include "services/workload/grouped_gemm.h"
+#include "services/contract/torch_layout/grouped_gemm.h"
+#include "services/contract/workload/grouped_gemm.h"
 #include "shim/core/spin_lock.h"
 #include "shim/gpu/memory/arena.h"
 

@@ -9,8 +9,8 @@
 #include <optional>
 #include <span>
 
-#include "services/ring/work.h"
-#include "services/workload/grouped_gemm.h"
+#include "services/contract/ring/work.h"
+#include "services/contract/workload/grouped_gemm.h"
 #include "shim/gpu/module/module.h"
 
 namespace eidolon::shim::gpu {

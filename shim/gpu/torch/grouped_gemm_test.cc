@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "services/workload/grouped_gemm.h"
+#include "services/contract/workload/grouped_gemm.h"
 #include "shim/core/fake_agent.h"
 #include "shim/gpu/context/context.h"
 #include "shim/gpu/memory/memory.h"

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "services/base/demangle.h"
-#include "services/ring/memory_block.h"
+#include "services/contract/ring/memory_block.h"
 #include "shim/gpu/device/device.h"
 
 namespace eidolon::shim::gpu {

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "services/cubin/code.h"
-#include "services/torch_layout/optimizer_lists.h"
+#include "services/contract/torch_layout/optimizer_lists.h"
+#include "services/machine_code/cubin/code.h"
 #include "shim/core/session.h"
 #include "shim/gpu/module/module.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "services/ring/memory_block.h"
+#include "services/contract/ring/memory_block.h"
 #include "shim/core/fake_agent.h"
 #include "shim/gpu/device/device.h"
 

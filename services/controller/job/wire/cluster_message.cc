@@ -1,6 +1,6 @@
 #include "services/controller/job/wire/cluster_message.h"
 
-#include "services/cluster/cpu_model.h"
+#include "services/contract/cluster/cpu_model.h"
 
 namespace eidolon::controller::job::wire {
 

@@ -1,9 +1,0 @@
-#include "services/cubin/cubin.h"
-#include "services/cubin/index.h"
-
-extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
-  using namespace eidolon::cubin;
-  const auto code = ParseCubin(std::as_bytes(std::span(data, size)));
-  if (code && !Index::Open(BuildIndex(*code, {}))) __builtin_trap();
-  return 0;
-}

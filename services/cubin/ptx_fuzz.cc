@@ -1,9 +1,0 @@
-#include "services/cubin/index.h"
-#include "services/cubin/ptx.h"
-
-extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
-  using namespace eidolon::cubin;
-  const auto code = ParsePtx({reinterpret_cast<const char*>(data), size});
-  if (code && !Index::Open(BuildIndex(*code, {}))) __builtin_trap();
-  return 0;
-}

@@ -1,5 +1,0 @@
-// The functions that answer libcufft.so.12's calls, named in cufft.policy: includes the topic
-// headers.
-#pragma once
-
-#include "shim/cufft/transform.h"

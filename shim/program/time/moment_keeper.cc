@@ -1,0 +1,235 @@
+#include "shim/program/time/moment_keeper.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "services/contract/ring/server_page.h"
+#include "shim/core/server_page.h"
+#include "shim/core/session.h"
+#include "shim/core/spin_lock.h"
+#include "shim/core/system.h"
+#include "shim/program/time/nap.h"
+#include "shim/program/time/real.h"
+#include "shim/program/time/sleep.h"
+#include "shim/program/time/virtual_clock.h"
+#include "shim/program/time/virtual_timers.h"
+
+namespace eidolon::shim::time {
+namespace {
+
+using base::SimTime;
+
+constexpr std::int64_t kSliceNs = 10'000'000;
+// A wait that has not said that it lasts for so long has been given up.
+constexpr std::int64_t kForgottenNs = 400'000'000;
+// What a wait waits for may come from outside the job (a file system, another machine), which no
+// clock of ours shows: it gets this much real time.
+constexpr std::int64_t kPatienceNs = 500'000'000;
+// The agent refuses while no rank of its server has begun, which lasts only a moment longer.
+constexpr std::int64_t kRefusedPauseNs = 500'000'000;
+
+// As sleeps do: shorter ones are always real.
+constexpr std::int64_t kShortestRealTimerNs = 1'000'000'000;
+
+struct Waiting {
+  std::atomic<std::int64_t> deadline_ps{0};  // 0: free.
+  std::atomic<std::int64_t> since_ns{0};
+  std::atomic<std::int64_t> said_ns{0};
+};
+// A wait that begins has the deadline -1.
+constinit std::array<Waiting, 64> waits{};
+constinit std::atomic<std::uint32_t> news{0};  // Futex word on which the thread sleeps.
+constinit std::atomic<bool> running{false};
+constinit std::atomic<Nap*> threads_nap{nullptr};  // Lives on the thread's stack, also in forks.
+[[gnu::tls_model("initial-exec")]] constinit thread_local Waiting* own = nullptr;
+
+// The kernel's timer of a process without a clock. Guarded by `lock`.
+struct RealTimer {
+  TimerName name;
+  std::int64_t ends_ns = 0;  // 0: none.
+};
+constinit core::SpinLock lock;
+constinit RealTimer real_timer{};
+
+std::optional<RealTimer> ArmedRealTimer() noexcept {
+  const std::lock_guard guard(lock);
+  if (real_timer.ends_ns == 0 || real_timer.ends_ns < real::MonotonicNs()) return std::nullopt;
+  return real_timer;
+}
+
+// Carries the kernel's timer as far as the job's time goes.
+void FollowRealTimer(const RealTimer& timer) noexcept {
+  Nap nap;
+  threads_nap.store(&nap);
+  nap.BeginLength(base::Duration::Nanoseconds(timer.ends_ns - real::MonotonicNs()), kPatienceNs);
+  const auto is_same = [&] {
+    const auto now = ArmedRealTimer();
+    return now && now->name == timer.name && now->ends_ns == timer.ends_ns;
+  };
+  while (is_same() && nap.Wait(kSliceNs) == Nap::State::kWaiting) {
+  }
+  if (is_same() && nap.state() == Nap::State::kPassed) ExpireAtOnce(timer.name);
+  ForgetRealTimer(timer.name);
+  threads_nap.store(nullptr);
+}
+
+struct Moment {
+  SimTime at;
+  std::int64_t since_ns = 0;
+};
+
+std::optional<Moment> Earliest(std::int64_t now_ns) noexcept {
+  std::optional<Moment> earliest;
+  if (const auto timer = NextDriverTimer()) earliest = {timer->deadline, timer->since_ns};
+  for (const Waiting& wait : waits) {
+    const std::int64_t deadline = wait.deadline_ps.load(std::memory_order_acquire);
+    if (deadline <= 0 || now_ns - wait.said_ns.load() > kForgottenNs) continue;
+    if (!earliest || deadline < earliest->at.ps) earliest = {{deadline}, wait.since_ns.load()};
+  }
+  return earliest;
+}
+
+// What a rank waits for. Returns when there is nothing.
+void FollowRank() noexcept {
+  Nap nap;
+  threads_nap.store(&nap);
+  SimTime told;
+  std::int64_t refused_ns = -kRefusedPauseNs;
+  while (true) {
+    const std::uint32_t seen = news.load(std::memory_order_acquire);
+    const std::int64_t now_ns = real::MonotonicNs();
+    if (!DriverSleeps()) FireDueTimers();
+    const std::optional<Moment> next = Earliest(now_ns);
+    if (nap.state() != Nap::State::kNone && (!next || next->at != told)) nap.End();
+    if (!next && !HasTimers()) break;
+    const bool may_ask = now_ns - refused_ns > kRefusedPauseNs;
+    if (next && nap.state() == Nap::State::kNone && may_ask && ProgramTime() < next->at) {
+      told = next->at;
+      nap.Begin(RankTime(told), next->since_ns + kPatienceNs - now_ns);
+    }
+    if (nap.state() == Nap::State::kNone) core::FutexWait(&news, seen, kSliceNs);
+    switch (nap.Wait(kSliceNs)) {
+      case Nap::State::kPassed:
+        CarryTo(told);
+        nap.End();
+        break;
+      case Nap::State::kRefused:
+        refused_ns = now_ns;
+        nap.End();
+        break;
+      default:
+        break;
+    }
+  }
+  threads_nap.store(nullptr);
+}
+
+[[noreturn]] void* Run(void*) noexcept {
+  while (true) {
+    const std::uint32_t seen = news.load(std::memory_order_acquire);
+    if (HasBegun()) FollowRank();
+    if (const auto timer = ArmedRealTimer()) FollowRealTimer(*timer);
+    core::FutexWait(&news, seen, -1);
+  }
+}
+
+void ForgetInFork() noexcept {
+  if (Nap* nap = threads_nap.exchange(nullptr)) nap->Forget();
+  ForgetTimers();
+  std::construct_at(&lock);  // Nobody else is left to hold it.
+  real_timer = {};
+  for (Waiting& wait : waits) wait.deadline_ps.store(0, std::memory_order_relaxed);
+  own = nullptr;
+  running.store(false, std::memory_order_relaxed);
+}
+
+void StartThread() noexcept {
+  if (running.load(std::memory_order_acquire) || running.exchange(true)) return;
+  static const int registered = pthread_atfork(nullptr, nullptr, ForgetInFork);
+  static_cast<void>(registered);
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_t thread;
+  // Without a thread, waits last as long as in real time.
+  if (pthread_create(&thread, &attributes, Run, nullptr) == 0) {
+    real::SetThreadName(thread, "eidolon_moments");
+  }
+  pthread_attr_destroy(&attributes);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void TellNews() noexcept {
+  news.fetch_add(1, std::memory_order_release);
+  core::FutexWake(&news, 1);
+}
+
+Waiting* FreeWaiting(std::int64_t now_ns) noexcept {
+  for (Waiting& wait : waits) {
+    std::int64_t deadline = wait.deadline_ps.load();
+    const bool free = deadline == 0 || now_ns - wait.said_ns.load() > 10 * kForgottenNs;
+    if (free && wait.deadline_ps.compare_exchange_strong(deadline, -1)) return &wait;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void KeepWaiting(SimTime deadline) noexcept {
+  const std::int64_t now_ns = real::MonotonicNs();
+  // One that was given up in the meantime, as on a machine that is very busy, is news again.
+  const bool known = own != nullptr && own->deadline_ps.load() == deadline.ps &&
+                     now_ns - own->said_ns.load() < kForgottenNs / 2;
+  if (!known) {
+    if (own == nullptr) own = FreeWaiting(now_ns);
+    if (own == nullptr) return;
+    own->since_ns.store(now_ns);
+  }
+  own->said_ns.store(now_ns);
+  if (known) return;
+  own->deadline_ps.store(deadline.ps, std::memory_order_release);
+  StartThread();
+  TellNews();
+}
+
+void StopWaiting() noexcept {
+  if (own == nullptr) return;
+  own->deadline_ps.store(0, std::memory_order_release);
+  own = nullptr;
+  TellNews();
+}
+
+void KeepTimers() noexcept {
+  StartThread();
+  TellNews();
+}
+
+void KeepRealTimer(TimerName name, std::int64_t ns) noexcept {
+  const ring::ServerPage* page = core::MappedServerPage();
+  const bool runs = page != nullptr && page->job_clock_ps.load() != 0;
+  if (ns < kShortestRealTimerNs || !runs || core::Session::Existing() != nullptr) return;
+  if (IsBeyondEnd(TimeAfter({}, ns))) return;
+  {
+    const std::lock_guard guard(lock);
+    real_timer = {.name = name, .ends_ns = real::MonotonicNs() + ns};
+  }
+  KeepTimers();
+}
+
+void ForgetRealTimer(TimerName name) noexcept {
+  const std::lock_guard guard(lock);
+  if (real_timer.name == name) real_timer.ends_ns = 0;
+}
+
+}  // namespace eidolon::shim::time

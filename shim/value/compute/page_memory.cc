@@ -1,0 +1,123 @@
+#include "shim/value/compute/page_memory.h"
+
+#include <algorithm>
+
+#include "shim/value/compute/machine_code.h"
+#include "shim/value/compute/page_bits.h"
+
+namespace eidolon::shim::compute {
+namespace {
+
+using interpret::kPageBytes;
+using interpret::Page;
+
+static_assert(kPageBytes == value::Store::kPageBytes);
+
+constexpr std::size_t kMostPages = 8192;
+constexpr std::size_t kMostInStock = 64;
+constexpr std::size_t kMostWithoutIndex = 8;
+
+// Writes ranges in order, and says of each buffer that no kernel is to blame for what is unknown.
+class ResultWriter {
+ public:
+  explicit ResultWriter(value::Store& store) : store_(store) {}
+
+  // Within a page.
+  void Write(std::uint64_t begin, const unsigned char* bytes, std::size_t size) {
+    store_.Write(begin, bytes, size);
+    const bool continues = begin == last_end_ && begin % kPageBytes == 0;
+    if (!continues) store_.authors().Note({.author = value::kByOthers, .begin = begin});
+    last_end_ = begin + size;
+  }
+
+ private:
+  value::Store& store_;
+  std::uint64_t last_end_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Page> PageStock::Take() {
+  if (pages_.empty()) return std::make_unique_for_overwrite<Page>();
+  std::unique_ptr<Page> page = std::move(pages_.back());
+  pages_.pop_back();
+  return page;
+}
+
+void PageStock::Give(std::unique_ptr<Page> page) {
+  if (pages_.size() < kMostInStock) pages_.push_back(std::move(page));
+}
+
+PageMemory::~PageMemory() {
+  for (Entry& entry : pages_) stock_.Give(std::move(entry.page));
+}
+
+Page* PageMemory::FindTouched(std::uint64_t number) const {
+  if (index_.empty()) {
+    const auto found = std::ranges::find(pages_, number, &Entry::number);
+    return found == pages_.end() ? nullptr : found->page.get();
+  }
+  const auto found = index_.find(number);
+  return found == index_.end() ? nullptr : pages_[found->second].page.get();
+}
+
+Page* PageMemory::FindPage(std::uint64_t number) {
+  if (Page* const touched = FindTouched(number)) return touched;
+  const std::uint64_t begin = number * kPageBytes;
+  const bool module = begin >= kModuleBegin && begin < kModuleEnd;
+  if (pages_.size() >= kMostPages) return nullptr;
+  if (!module && !arena_.holds(begin) && !arena_.holds(begin + kPageBytes - 1)) return nullptr;
+  auto page = stock_.Take();
+  store_.ReadPage(number, page->bytes.data(), page->known);
+  page->read = {};
+  page->written = {};
+  pages_.push_back({number, std::move(page)});
+  if (!index_.empty()) {
+    index_.emplace(number, pages_.size() - 1);
+  } else if (pages_.size() > kMostWithoutIndex) {
+    for (std::size_t i = 0; i < pages_.size(); ++i) index_.emplace(pages_[i].number, i);
+  }
+  return pages_.back().page.get();
+}
+
+std::vector<std::pair<std::uint64_t, std::uint64_t>> PageMemory::RangesOf(
+    interpret::PageBits Page::*bits) const {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
+  for (const Entry& entry : pages_) {
+    const std::uint64_t first = entry.number * kPageBytes;
+    ForEachRun((*entry.page).*bits, [&](std::size_t begin, std::size_t end) {
+      ranges.emplace_back(first + begin, first + end);
+    });
+  }
+  std::ranges::sort(ranges);
+  return ranges;
+}
+
+std::vector<std::pair<std::uint64_t, std::uint64_t>> PageMemory::Written() const {
+  return RangesOf(&Page::written);
+}
+
+std::vector<std::pair<std::uint64_t, std::uint64_t>> PageMemory::Read() const {
+  return RangesOf(&Page::read);
+}
+
+const unsigned char* PageMemory::BytesAt(std::uint64_t address) const {
+  const Page& page = *FindTouched(address / kPageBytes);
+  return reinterpret_cast<const unsigned char*>(page.bytes.data()) + address % kPageBytes;
+}
+
+void PageMemory::Commit(value::Store& store) const {
+  ResultWriter writer(store);
+  for (const auto& [begin, end] : Written()) writer.Write(begin, BytesAt(begin), end - begin);
+}
+
+void WriteResults(std::span<const std::pair<std::uint64_t, std::uint64_t>> ranges,
+                  const unsigned char* bytes, value::Store& store) {
+  ResultWriter writer(store);
+  for (const auto& [begin, end] : ranges) {
+    writer.Write(begin, bytes, end - begin);
+    bytes += end - begin;
+  }
+}
+
+}  // namespace eidolon::shim::compute

@@ -1,0 +1,72 @@
+// The pages of known values as interpreted kernels see them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "services/machine_code/interpret/memory.h"
+#include "shim/value/compute/footprint.h"
+#include "shim/value/store.h"
+
+namespace eidolon::shim::compute {
+
+// Pages to be used again: a small launch takes less time than the allocator. Belongs to one thread
+// at a time.
+class PageStock {
+ public:
+  // Whatever the page holds.
+  std::unique_ptr<interpret::Page> Take();
+  // Keeps some, and frees the others.
+  void Give(std::unique_ptr<interpret::Page> page);
+
+ private:
+  std::vector<std::unique_ptr<interpret::Page>> pages_;
+};
+
+// Puts results of a kernel into the store. `bytes`: of the ranges, one after another.
+void WriteResults(std::span<const std::pair<std::uint64_t, std::uint64_t>> ranges,
+                  const unsigned char* bytes, value::Store& store);
+
+// Copies pages out of the store when they are first touched. Not thread safe. Outlived by the three
+// it is given.
+class PageMemory : public interpret::Memory {
+ public:
+  PageMemory(const value::Store& store, const Arena& arena, PageStock& stock)
+      : store_(store), arena_(arena), stock_(stock) {}
+  ~PageMemory() override;
+  PageMemory(const PageMemory&) = delete;
+  PageMemory& operator=(const PageMemory&) = delete;
+
+  interpret::Page* FindPage(std::uint64_t number) override;
+
+  // Ranges [begin, end) that were written, or read, in order; each within a page.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> Written() const;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> Read() const;
+  // From the address on, to the end of its page. Requires: the page was touched.
+  const unsigned char* BytesAt(std::uint64_t address) const;
+  // Puts what was written into the store.
+  void Commit(value::Store& store) const;
+
+ private:
+  struct Entry {
+    std::uint64_t number = 0;
+    std::unique_ptr<interpret::Page> page;
+  };
+
+  interpret::Page* FindTouched(std::uint64_t number) const;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> RangesOf(
+      interpret::PageBits interpret::Page::*bits) const;
+
+  const value::Store& store_;
+  const Arena& arena_;
+  PageStock& stock_;
+  std::vector<Entry> pages_;  // As they were touched.
+  // Where they are in `pages_`; empty while these are so few that looking at each is quicker.
+  std::unordered_map<std::uint64_t, std::size_t> index_;
+};
+
+}  // namespace eidolon::shim::compute

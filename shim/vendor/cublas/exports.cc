@@ -1,0 +1,22 @@
+// What libcublas.so.13 exports: every row of cublas.inc as a function. Decisions are in
+// cublas.policy.
+#include <cublasXt.h>
+#include <cublas_v2.h>
+
+#include "shim/api/rows.h"
+#include "shim/vendor/cublas/handlers.h"
+
+namespace eidolon::shim::api {
+
+template <>
+struct Codes<cublasStatus_t> {
+  static constexpr cublasStatus_t kSuccess = CUBLAS_STATUS_SUCCESS;
+  static constexpr cublasStatus_t kFailure = CUBLAS_STATUS_INTERNAL_ERROR;
+  static constexpr cublasStatus_t kNotSupported = CUBLAS_STATUS_NOT_SUPPORTED;
+};
+
+}  // namespace eidolon::shim::api
+
+#define SHIM_HANDLERS ::eidolon::shim::cublas
+#define SHIM_STATUS cublasStatus_t
+#include "shim/vendor/cublas/cublas.inc"

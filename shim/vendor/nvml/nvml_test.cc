@@ -1,0 +1,161 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "shim/core/fake_agent.h"
+#include "shim/gpu/context/context.h"
+#include "shim/gpu/memory/memory.h"
+#include "shim/vendor/nvml/device.h"
+#include "shim/vendor/nvml/topology.h"
+#include "shim/vendor/nvml/usage.h"
+
+namespace eidolon::shim::nvml {
+namespace {
+
+class NvmlTest : public ::testing::Test {
+ protected:
+  NvmlTest() : agent_(core::FakeAgent::Start()) {
+    EXPECT_EQ(library_state::Init(), NVML_SUCCESS);
+    EXPECT_EQ(device::GetHandleByIndex(0, &first_), NVML_SUCCESS);
+    EXPECT_EQ(device::GetHandleByIndex(1, &second_), NVML_SUCCESS);
+  }
+  ~NvmlTest() override { library_state::Shutdown(); }
+
+  core::FakeAgent& agent_;
+  nvmlDevice_t first_ = nullptr, second_ = nullptr;
+};
+
+TEST_F(NvmlTest, NothingIsAnsweredBeforeInit) {
+  library_state::Shutdown();
+  unsigned count = 0;
+  EXPECT_EQ(device::GetCount(&count), NVML_ERROR_UNINITIALIZED);
+  EXPECT_EQ(library_state::Shutdown(), NVML_ERROR_UNINITIALIZED);
+  EXPECT_EQ(library_state::InitWithFlags(0), NVML_SUCCESS);
+}
+
+TEST_F(NvmlTest, TellsVersions) {
+  char text[80];
+  int cuda = 0;
+  EXPECT_EQ(library_state::GetDriverVersion(text, sizeof(text)), NVML_SUCCESS);
+  EXPECT_STREQ(text, "580.82.07");
+  EXPECT_EQ(library_state::GetDriverVersion(text, 4), NVML_ERROR_INSUFFICIENT_SIZE);
+  EXPECT_EQ(library_state::GetNvmlVersion(text, sizeof(text)), NVML_SUCCESS);
+  EXPECT_EQ(library_state::GetCudaDriverVersion(&cuda), NVML_SUCCESS);
+  EXPECT_EQ(cuda, 13020);
+  EXPECT_STREQ(library_state::ErrorString(NVML_ERROR_NOT_SUPPORTED), "Not Supported");
+}
+
+TEST_F(NvmlTest, FindsDevicesByUuidBusAndSerial) {
+  char uuid[96];
+  char serial[32];
+  nvmlPciInfo_t pci;
+  ASSERT_EQ(device::GetUuid(second_, uuid, sizeof(uuid)), NVML_SUCCESS);
+  ASSERT_EQ(device::GetSerial(second_, serial, sizeof(serial)), NVML_SUCCESS);
+  ASSERT_EQ(device::GetPciInfo(second_, &pci), NVML_SUCCESS);
+  EXPECT_THAT(uuid, ::testing::StartsWith("GPU-"));
+  EXPECT_EQ(std::string(uuid).size(), 40u);
+
+  nvmlDevice_t found = nullptr;
+  EXPECT_EQ(device::GetHandleByUuid(uuid, &found), NVML_SUCCESS);
+  EXPECT_EQ(found, second_);
+  EXPECT_EQ(device::GetHandleByPciBusId(pci.busId, &found), NVML_SUCCESS);
+  EXPECT_EQ(found, second_);
+  EXPECT_EQ(device::GetHandleByPciBusId(pci.busIdLegacy, &found), NVML_SUCCESS);
+  EXPECT_EQ(found, second_);
+  EXPECT_EQ(device::GetHandleBySerial(serial, &found), NVML_SUCCESS);
+  EXPECT_EQ(device::GetHandleByUuid("GPU-nobody", &found), NVML_ERROR_NOT_FOUND);
+  EXPECT_EQ(device::GetHandleByIndex(2, &found), NVML_ERROR_INVALID_ARGUMENT);
+}
+
+TEST_F(NvmlTest, AnswersAsTheGpuModelSays) {
+  const auto expected = core::DefaultDevice(0);
+  char name[128];
+  int major = 0, minor = 0;
+  unsigned clock = 0, limit = 0;
+  EXPECT_EQ(device::GetName(first_, name, sizeof(name)), NVML_SUCCESS);
+  EXPECT_STREQ(name, expected.name);
+  EXPECT_EQ(device::GetComputeCapability(first_, &major, &minor), NVML_SUCCESS);
+  EXPECT_EQ(major, 9);
+  EXPECT_EQ(device::GetClockInfo(first_, NVML_CLOCK_SM, &clock), NVML_SUCCESS);
+  EXPECT_EQ(clock, expected.sm_clock_khz / 1000);
+  EXPECT_EQ(device::GetPowerManagementLimit(first_, &limit), NVML_SUCCESS);
+  EXPECT_EQ(limit, expected.power_limit_milliwatts);
+  EXPECT_EQ(device::GetName(nullptr, name, sizeof(name)), NVML_ERROR_INVALID_ARGUMENT);
+}
+
+TEST_F(NvmlTest, MemoryFollowsTheAllocationBook) {
+  gpu::SetDevice(0);
+  nvmlMemory_t before, after;
+  ASSERT_EQ(usage::GetMemoryInfo(first_, &before), NVML_SUCCESS);
+  std::uint64_t address = 0;
+  ASSERT_EQ(gpu::Allocate(0, 64 << 20, &address), gpu::Status::kSuccess);
+  ASSERT_EQ(usage::GetMemoryInfo(first_, &after), NVML_SUCCESS);
+
+  EXPECT_EQ(after.used - before.used, 64ull << 20);
+  EXPECT_EQ(after.used + after.free, after.total);
+
+  nvmlMemory_v2_t second{.version = 1};
+  EXPECT_EQ(usage::GetMemoryInfoV2(first_, &second), NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
+  second.version = nvmlMemory_v2;
+  EXPECT_EQ(usage::GetMemoryInfoV2(first_, &second), NVML_SUCCESS);
+  EXPECT_EQ(second.used, after.used);
+
+  unsigned count = 1;
+  nvmlProcessInfo_t process;
+  EXPECT_EQ(usage::GetComputeProcesses(first_, &count, &process), NVML_SUCCESS);
+  ASSERT_EQ(count, 1u);
+  EXPECT_EQ(process.pid, static_cast<unsigned>(getpid()));
+  EXPECT_EQ(process.usedGpuMemory, after.used);
+  gpu::Free(address);
+}
+
+TEST_F(NvmlTest, LinksMeetInASwitch) {
+  nvmlEnableState_t state;
+  unsigned version = 0;
+  nvmlIntNvLinkDeviceType_t type;
+  nvmlGpuP2PStatus_t peer;
+  const auto expected = core::DefaultDevice(0);
+  EXPECT_EQ(topology::GetNvLinkState(first_, 0, &state), NVML_SUCCESS);
+  EXPECT_EQ(state, NVML_FEATURE_ENABLED);
+  EXPECT_EQ(topology::GetNvLinkVersion(first_, 0, &version), NVML_SUCCESS);
+  EXPECT_EQ(version, expected.nvlink_version);
+  EXPECT_EQ(topology::GetNvLinkRemoteDeviceType(first_, 0, &type), NVML_SUCCESS);
+  EXPECT_EQ(type == NVML_NVLINK_DEVICE_TYPE_SWITCH, expected.nvlink_switch != 0);
+  EXPECT_EQ(topology::GetNvLinkState(first_, expected.nvlink_count, &state),
+            NVML_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(topology::GetP2PStatus(first_, second_, NVML_P2P_CAPS_INDEX_NVLINK, &peer),
+            NVML_SUCCESS);
+  EXPECT_EQ(peer, NVML_P2P_STATUS_OK);
+  nvmlGpuTopologyLevel_t level;
+  EXPECT_EQ(topology::GetCommonAncestor(first_, second_, &level), NVML_SUCCESS);
+  unsigned count = 0;
+  EXPECT_EQ(topology::GetNearestGpus(first_, NVML_TOPOLOGY_SYSTEM, &count, nullptr), NVML_SUCCESS);
+  EXPECT_EQ(count, 1u);
+}
+
+TEST_F(NvmlTest, FieldsAreAnsweredOneByOne) {
+  nvmlFieldValue_t values[2] = {};
+  values[0].fieldId = NVML_FI_DEV_NVLINK_LINK_COUNT;
+  values[1].fieldId = NVML_FI_DEV_ECC_CURRENT;
+
+  ASSERT_EQ(topology::GetFieldValues(first_, 2, values), NVML_SUCCESS);
+
+  EXPECT_EQ(values[0].nvmlReturn, NVML_SUCCESS);
+  EXPECT_EQ(values[0].value.uiVal, core::DefaultDevice(0).nvlink_count);
+  EXPECT_EQ(values[1].nvmlReturn, NVML_ERROR_NOT_SUPPORTED);
+}
+
+TEST_F(NvmlTest, NoFabricReachesBeyondTheServer) {
+  nvmlGpuFabricInfoV_t info{};
+  info.version = nvmlGpuFabricInfo_v2;
+  EXPECT_EQ(topology::GetFabricInfoV(first_, &info), NVML_SUCCESS);
+  EXPECT_EQ(info.state, NVML_GPU_FABRIC_STATE_NOT_SUPPORTED);
+  unsigned long cpus[4] = {};
+  EXPECT_EQ(topology::GetCpuAffinity(first_, 4, cpus), NVML_SUCCESS);
+  EXPECT_NE(cpus[0], 0u);
+}
+
+}  // namespace
+}  // namespace eidolon::shim::nvml
