@@ -87,7 +87,7 @@ HOST = """
     print(store.port, flush=True)
     signal.pause()
 """
-# A rank of a folded job whose other ranks are ghosts.
+# A rank of a folded job whose other ranks are mirrored ranks.
 LIVE = """
     import datetime, os, torch, torch.distributed as dist
     rank = int(os.environ["RANK"])
@@ -100,7 +100,7 @@ LIVE = """
     if rank == 0: store.get("from/a/ghost")
     dist.all_reduce(torch.ones(1))
 """
-# The same as a job, whose last lines need what ghosts do not have: they connect all members of a Gloo group.
+# The same as a job, whose last lines need what mirrored ranks do not have: they connect all members of a Gloo group.
 STUCK = """
     members = [[0, 1], [2, 3]][rank // 2]
     dist.new_group(members, use_local_synchronization=True)
@@ -218,7 +218,7 @@ def test_clients_of_pytorch_get_the_answers_of_pytorchs_own_rendezvous(world, py
                     assert wanted == got, f"rank {rank} of {pytorch.python.name}, {libuv}: {got} instead of {wanted}"
 
 
-def test_live_ranks_meet_where_ghosts_would_have_come_and_who_waits_is_named(world, pytorches):
+def test_live_ranks_meet_where_mirrored_ranks_would_have_come_and_who_waits_is_named(world, pytorches):
     for pytorch in pytorches:
         with listening([world.build / "tests" / "rendezvous_server", "8", "0,1,7"]) as server:
             environment = {
@@ -233,7 +233,7 @@ def test_live_ranks_meet_where_ghosts_would_have_come_and_who_waits_is_named(wor
             live = [pytorch.start(program, RANK=rank, **environment) for rank in ("0", "1", "7")]
             try:
                 for _, out in live:
-                    assert "met\n" in iter(out.readline, ""), "a live rank does not get past the ghosts"
+                    assert "met\n" in iter(out.readline, ""), "a live rank does not get past the mirrored ranks"
                 who_waits = lambda: "\n".join(waits_of(server))
                 named = lambda text: "rank 0 waits" in text and "Gloo group" in text
                 await_that(who_waits, lambda: named(who_waits()))

@@ -18,7 +18,7 @@
 
 #include "services/base/check.h"
 #include "services/contract/ring/check.h"
-#include "services/contract/ring/nap.h"
+#include "services/contract/ring/virtual_sleep.h"
 #include "shim/core/session.h"
 #include "shim/core/system.h"
 
@@ -102,8 +102,8 @@ struct FakeAgent::Impl {
   void Listen();
   void FillSegment();
   void Serve();
-  void ServeNaps();
-  void ServeNap(int connection);
+  void ServeVirtualSleeps();
+  void ServeVirtualSleep(int connection);
   bool DrainOnce();
   void Take(const char* at, std::uint32_t bytes);
 
@@ -119,9 +119,9 @@ struct FakeAgent::Impl {
   std::atomic<bool> paused{false};
   std::atomic<bool> resting{false};  // Has seen that it is paused.
   std::atomic<bool> dead{false};
-  std::atomic<bool> naps_pass{false};
-  std::atomic<int> naps_seen{0};
-  std::atomic<int> naps_waiting{0};
+  std::atomic<bool> virtual_sleeps_pass{false};
+  std::atomic<int> virtual_sleeps_seen{0};
+  std::atomic<int> virtual_sleeps_waiting{0};
   std::thread thread;
 
   std::mutex mutex;  // Guards the four below.
@@ -251,32 +251,35 @@ bool FakeAgent::Impl::DrainOnce() {
   return true;
 }
 
-void FakeAgent::Impl::ServeNaps() {
+void FakeAgent::Impl::ServeVirtualSleeps() {
   while (true) {
     const int connection = accept(listener, nullptr, nullptr);
     if (connection < 0) return;
-    std::thread([this, connection] { ServeNap(connection); }).detach();
+    std::thread([this, connection] { ServeVirtualSleep(connection); }).detach();
   }
 }
 
-void FakeAgent::Impl::ServeNap(int connection) {
-  ring::Nap nap{};
-  CHECK(recv(connection, &nap, sizeof(nap), 0) == static_cast<ssize_t>(sizeof(nap)));
-  CHECK(nap.magic == ring::kNapMagic);
-  naps_seen.fetch_add(1);
-  naps_waiting.fetch_add(1);
-  while (!naps_pass.load() && !HasHungUp(connection)) RealSleep(2'000'000);
-  naps_waiting.fetch_sub(1);
-  if (naps_pass.load()) {
+void FakeAgent::Impl::ServeVirtualSleep(int connection) {
+  ring::VirtualSleep virtual_sleep{};
+  CHECK(recv(connection, &virtual_sleep, sizeof(virtual_sleep), 0) ==
+        static_cast<ssize_t>(sizeof(virtual_sleep)));
+  CHECK(virtual_sleep.magic == ring::kVirtualSleepMagic);
+  virtual_sleeps_seen.fetch_add(1);
+  virtual_sleeps_waiting.fetch_add(1);
+  while (!virtual_sleeps_pass.load() && !HasHungUp(connection)) RealSleep(2'000'000);
+  virtual_sleeps_waiting.fetch_sub(1);
+  if (virtual_sleeps_pass.load()) {
     ring::Cursors& cursors = *ring::CursorsOf(segment);
-    const std::uint64_t end =
-        nap.moment_ps != 0 ? nap.moment_ps : cursors.clock_ps.value.load() + nap.length_ps;
+    const std::uint64_t end = virtual_sleep.moment_ps != 0
+                                  ? virtual_sleep.moment_ps
+                                  : cursors.clock_ps.value.load() + virtual_sleep.length_ps;
     if (cursors.floor_copy_ps.value.load() < end) {
       cursors.floor_copy_ps.value.store(end);
       cursors.floor_ps.value.store(end);
     }
-    const ring::NapEnd nap_end{.magic = ring::kNapMagic, .passed = 1, .reserved = 0};
-    send(connection, &nap_end, sizeof(nap_end), MSG_NOSIGNAL);
+    const ring::VirtualSleepEnd virtual_sleep_end{
+        .magic = ring::kVirtualSleepMagic, .passed = 1, .reserved = 0};
+    send(connection, &virtual_sleep_end, sizeof(virtual_sleep_end), MSG_NOSIGNAL);
   }
   close(connection);
 }
@@ -289,7 +292,7 @@ void FakeAgent::Impl::Serve() {
   CHECK(recv(connection, &hello, sizeof(hello), 0) == static_cast<ssize_t>(sizeof(hello)));
   const int files[] = {segment_file, doorbell_file};
   SendWelcome(connection, !options.refuse, files);
-  std::thread([this] { ServeNaps(); }).detach();
+  std::thread([this] { ServeVirtualSleeps(); }).detach();
   while (!dead.load()) {
     page->job_clock_ps.store(ring::CursorsOf(segment)->clock_ps.value.load());
     const std::uint32_t bell = doorbell->rings.load();
@@ -380,13 +383,13 @@ std::vector<std::byte> FakeAgent::Work(std::uint32_t work) {
   return impl_->works[work];
 }
 
-void FakeAgent::LetNapsPass(bool pass) { impl_->naps_pass.store(pass); }
-int FakeAgent::naps_seen() const { return impl_->naps_seen.load(); }
-int FakeAgent::naps_waiting() const { return impl_->naps_waiting.load(); }
+void FakeAgent::LetVirtualSleepsPass(bool pass) { impl_->virtual_sleeps_pass.store(pass); }
+int FakeAgent::virtual_sleeps_seen() const { return impl_->virtual_sleeps_seen.load(); }
+int FakeAgent::virtual_sleeps_waiting() const { return impl_->virtual_sleeps_waiting.load(); }
 
 void FakeAgent::Reset() {
   Records();
-  impl_->naps_pass.store(false);
+  impl_->virtual_sleeps_pass.store(false);
   const std::lock_guard guard(impl_->mutex);
   impl_->records.clear();
   impl_->answer = DefaultAnswer;

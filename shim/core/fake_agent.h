@@ -79,12 +79,12 @@ class FakeAgent {
   // The bytes of a defined work.
   std::vector<std::byte> Work(std::uint32_t work);
 
-  // Naps (services/contract/ring/nap.h) are kept waiting, until the test releases them: then each
-  // ends at once, and the rank's floor is at its end.
-  void LetNapsPass(bool pass);
+  // Virtual sleeps (services/contract/ring/virtual_sleep.h) are kept waiting, until the test
+  // releases them: then each ends at once, and the rank's floor is at its end.
+  void LetVirtualSleepsPass(bool pass);
   // How many have come so far, and how many are waiting.
-  int naps_seen() const;
-  int naps_waiting() const;
+  int virtual_sleeps_seen() const;
+  int virtual_sleeps_waiting() const;
 
   void Reset();
   // Stops reading, as a busy agent does, and goes on.

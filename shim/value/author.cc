@@ -100,7 +100,7 @@ std::string TitleOf(Author author) {
   return ReadableName(name);
 }
 
-std::optional<Origin> AuthorBook::FindExactly(std::uint64_t address) const {
+std::optional<Origin> AuthorTable::FindExactly(std::uint64_t address) const {
   const std::uint64_t mixed = Mix(address);
   const std::uint64_t entry = entries_[mixed >> (64 - kIndexBits)].load(std::memory_order_relaxed);
   if (entry == 0 || entry >> 44 != (mixed & kTagMask)) return std::nullopt;
@@ -110,7 +110,7 @@ std::optional<Origin> AuthorBook::FindExactly(std::uint64_t address) const {
                 .begin = address};
 }
 
-Origin AuthorBook::Find(std::uint64_t address) const {
+Origin AuthorTable::Find(std::uint64_t address) const {
   if (const auto exact = FindExactly(address)) return *exact;
   std::uint64_t begin = address - address % kAlignment;
   for (int i = 0; i < kMostSteps; ++i, begin -= kAlignment) {
@@ -119,7 +119,7 @@ Origin AuthorBook::Find(std::uint64_t address) const {
   return {};
 }
 
-void AuthorBook::Follow(std::uint64_t target, std::uint64_t source) {
+void AuthorTable::Follow(std::uint64_t target, std::uint64_t source) {
   Origin origin = Find(source);
   if (origin.author == kNobody && !FindExactly(target)) return;
   if (origin.begin != source) origin.pointer = 15;  // A part: no declaration is about it.

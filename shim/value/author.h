@@ -41,14 +41,14 @@ struct Origin {
 };
 
 // Thread safe and without locks.
-class AuthorBook {
+class AuthorTable {
  public:
   // What allocators give begins at a multiple of it.
   static constexpr std::uint64_t kAlignment = 512;
 
-  AuthorBook() = default;
-  AuthorBook(const AuthorBook&) = delete;
-  AuthorBook& operator=(const AuthorBook&) = delete;
+  AuthorTable() = default;
+  AuthorTable(const AuthorTable&) = delete;
+  AuthorTable& operator=(const AuthorTable&) = delete;
 
   // Counts a call of the author.
   std::uint32_t NextCall(Author author) {

@@ -34,37 +34,37 @@ TEST(AuthorTest, NamesKeepTheirNumbers) {
 }
 
 TEST(AuthorTest, TheLastWriterOfAPointerIsFound) {
-  const auto book = std::make_unique<AuthorBook>();
-  book->Note({.author = 10, .pointer = 1, .call = 0, .begin = kBase});
-  book->Note({.author = 11, .pointer = 2, .call = 7, .begin = kBase});
+  const auto table = std::make_unique<AuthorTable>();
+  table->Note({.author = 10, .pointer = 1, .call = 0, .begin = kBase});
+  table->Note({.author = 11, .pointer = 2, .call = 7, .begin = kBase});
 
-  EXPECT_EQ(book->Find(kBase), (Origin{11, 2, 7, kBase}));
-  EXPECT_EQ(book->Find(kBase + (1 << 30)).author, kNobody);
+  EXPECT_EQ(table->Find(kBase), (Origin{11, 2, 7, kBase}));
+  EXPECT_EQ(table->Find(kBase + (1 << 30)).author, kNobody);
 }
 
 TEST(AuthorTest, APartOfATensorIsByWhoWroteTheTensor) {
-  const auto book = std::make_unique<AuthorBook>();
-  book->Note({.author = 10, .begin = kBase});
-  book->Note({.author = 11, .begin = kBase + 8192});
+  const auto table = std::make_unique<AuthorTable>();
+  table->Note({.author = 10, .begin = kBase});
+  table->Note({.author = 11, .begin = kBase + 8192});
 
-  EXPECT_EQ(book->Find(kBase + 8188).begin, kBase);
-  EXPECT_EQ(book->Find(kBase + 8196).author, 11);
+  EXPECT_EQ(table->Find(kBase + 8188).begin, kBase);
+  EXPECT_EQ(table->Find(kBase + 8196).author, 11);
 }
 
 TEST(AuthorTest, ACopyIsByWhoWroteItsSource) {
-  const auto book = std::make_unique<AuthorBook>();
-  book->Note({.author = 10, .pointer = 2, .begin = kBase});
-  book->Follow(kBase + 4096, kBase);
+  const auto table = std::make_unique<AuthorTable>();
+  table->Note({.author = 10, .pointer = 2, .begin = kBase});
+  table->Follow(kBase + 4096, kBase);
 
-  EXPECT_EQ(book->Find(kBase + 4096), (Origin{10, 2, 0, kBase + 4096}));
+  EXPECT_EQ(table->Find(kBase + 4096), (Origin{10, 2, 0, kBase + 4096}));
 }
 
 TEST(AuthorTest, CallsOfAnAuthorAreCounted) {
-  const auto book = std::make_unique<AuthorBook>();
+  const auto table = std::make_unique<AuthorTable>();
 
-  EXPECT_EQ(book->NextCall(10), 0u);
-  EXPECT_EQ(book->NextCall(10), 1u);
-  EXPECT_EQ(book->NextCall(11), 0u);
+  EXPECT_EQ(table->NextCall(10), 0u);
+  EXPECT_EQ(table->NextCall(10), 1u);
+  EXPECT_EQ(table->NextCall(11), 0u);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace eidolon::shim::value {
 
 // What work will leave in a range of bytes.
-enum class Foresight {
+enum class Lookahead {
   kNothing,  // It does not make bytes of it known.
   kUnknown,  // Some byte is unknown afterwards.
   kMay,      // Nobody can tell before it is performed.
@@ -27,9 +27,9 @@ class Deferred {
   virtual void Perform(Store& store) = 0;
   // Under the queue's lock, before it is performed, as often as somebody asks.
   // `store`: as it is now.
-  virtual Foresight Foresee(Store& /*store*/, std::uint64_t /*address*/, std::size_t /*size*/,
+  virtual Lookahead Foresee(Store& /*store*/, std::uint64_t /*address*/, std::size_t /*size*/,
                             const Before& /*before*/) {
-    return Foresight::kMay;
+    return Lookahead::kMay;
   }
   // The same way. False: it surely leaves every byte of the range as it is.
   virtual bool MayChange(Store& /*store*/, std::uint64_t /*address*/, std::size_t /*size*/) {

@@ -21,7 +21,7 @@ constexpr std::size_t kMostWaiting = 65536;
 constexpr std::size_t kMostBehindDeferred = 8192;
 constexpr std::size_t kMostHeldBytes = 64 << 20;
 // A question about the future looks at so many operations at most.
-constexpr int kMostForesightSteps = 1 << 16;
+constexpr int kMostLookaheadSteps = 1 << 16;
 // So do the reads that look whether they may pass what waits.
 constexpr int kMostPassingSteps = 1 << 13;
 
@@ -322,7 +322,7 @@ bool Pending::IsKnown(std::uint64_t address, std::size_t size) {
   return store_.IsKnown(address, size);
 }
 
-Foresight Pending::Foresee(const Operation& operation, std::uint64_t address, std::size_t size,
+Lookahead Pending::Foresee(const Operation& operation, std::uint64_t address, std::size_t size,
                            const Deferred::Before& before) const {
   const bool overlaps = Overlap(operation.target, operation.size, address, size);
   switch (operation.kind) {
@@ -330,18 +330,18 @@ Foresight Pending::Foresee(const Operation& operation, std::uint64_t address, st
     case Kind::kWrite:
     case Kind::kFill:
     case Kind::kCopy:
-      return overlaps ? Foresight::kMay : Foresight::kNothing;
+      return overlaps ? Lookahead::kMay : Lookahead::kNothing;
     case Kind::kForget:
     case Kind::kStaleRange:
-      return overlaps ? Foresight::kUnknown : Foresight::kNothing;
+      return overlaps ? Lookahead::kUnknown : Lookahead::kNothing;
     case Kind::kStale:  // The byte there is unknown afterwards, whether it was known or not.
-      return overlaps ? Foresight::kUnknown : Foresight::kNothing;
+      return overlaps ? Lookahead::kUnknown : Lookahead::kNothing;
     case Kind::kRead:
-      return Foresight::kNothing;
+      return Lookahead::kNothing;
     case Kind::kDeferred:
       return operation.work->Foresee(store_, address, size, before);
   }
-  return Foresight::kMay;
+  return Lookahead::kMay;
 }
 
 bool Pending::MayBeInvented(std::uint64_t address) const {
@@ -364,9 +364,9 @@ bool Pending::MayBeKnown(std::uint64_t address, std::size_t size, std::size_t co
     const Deferred::Before before = [&](std::uint64_t input, std::size_t bytes) {
       return MayBeKnown(input, bytes, i, steps);
     };
-    const Foresight foresight = Foresee(operation, address, size, before);
-    if (foresight == Foresight::kMay) return true;
-    if (foresight == Foresight::kNothing) continue;
+    const Lookahead lookahead = Foresee(operation, address, size, before);
+    if (lookahead == Lookahead::kMay) return true;
+    if (lookahead == Lookahead::kNothing) continue;
     // What stood there before may be plausible: only if nobody knew it either, nothing is.
     if (!GivesPlausible()) return false;
     is_unknown = true;
@@ -433,7 +433,7 @@ std::vector<bool> Pending::NeededFor(std::uint64_t address, std::size_t size,
 bool Pending::DrainRange(std::uint64_t address, std::size_t size) {
   const std::lock_guard guard(mutex_);
   if (has_deferred()) DrainLocked();
-  int steps = kMostForesightSteps;
+  int steps = kMostLookaheadSteps;
   if (!MayBeKnown(address, size, queue_.size(), steps)) return false;
   const std::vector<bool> needed = NeededFor(address, size, queue_.size());
   std::vector<Operation> left;

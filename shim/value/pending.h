@@ -139,7 +139,7 @@ class Pending {
 
   static bool Touch(const Operation& a, const Operation& b);
   static bool IsAmong(const Operation& read, const FinishedReads& finished);
-  Foresight Foresee(const Operation& operation, std::uint64_t address, std::size_t size,
+  Lookahead Foresee(const Operation& operation, std::uint64_t address, std::size_t size,
                     const Deferred::Before& before) const;
   // True when one of the operations may change what is known of the range. `steps`: as in
   // MayBeKnown.

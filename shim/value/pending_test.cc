@@ -50,14 +50,14 @@ TEST_F(PendingTest, ACopyOfAnOutstandingResultHappensWhenTheResultIsThere) {
 // Leaves what the test says.
 class Foreseen : public Deferred {
  public:
-  explicit Foreseen(Foresight foresight) : foresight_(foresight) {}
+  explicit Foreseen(Lookahead lookahead) : lookahead_(lookahead) {}
   void Perform(Store&) override {}
-  Foresight Foresee(Store&, std::uint64_t, std::size_t, const Before&) override {
-    return foresight_;
+  Lookahead Foresee(Store&, std::uint64_t, std::size_t, const Before&) override {
+    return lookahead_;
   }
 
  private:
-  const Foresight foresight_;
+  const Lookahead lookahead_;
 };
 
 // Becomes known when its input is.
@@ -67,9 +67,9 @@ class Follower : public Deferred {
   void Perform(Store& store) override {
     if (store.IsKnown(input_, 1)) store.Copy(target_, input_, 1);
   }
-  Foresight Foresee(Store&, std::uint64_t address, std::size_t, const Before& before) override {
-    if (address != target_) return Foresight::kNothing;
-    return before(input_, 1) ? Foresight::kMay : Foresight::kUnknown;
+  Lookahead Foresee(Store&, std::uint64_t address, std::size_t, const Before& before) override {
+    if (address != target_) return Lookahead::kNothing;
+    return before(input_, 1) ? Lookahead::kMay : Lookahead::kUnknown;
   }
 
  private:
@@ -77,48 +77,48 @@ class Follower : public Deferred {
   const std::uint64_t input_;
 };
 
-class ForesightTest : public PendingTest {
+class LookaheadTest : public PendingTest {
  protected:
-  ForesightTest() { pending_.AwaitCollective(1, 0, kPendingBase, 4); }
+  LookaheadTest() { pending_.AwaitCollective(1, 0, kPendingBase, 4); }
 
   // The result is still outstanding: nobody waited for it.
   bool IsOutstanding() const { return pending_.waiting() > 0; }
 };
 
-TEST_F(ForesightTest, WhatIsUnknownInAnyCaseIsNotWaitedFor) {
-  pending_.Defer(std::make_unique<Foreseen>(Foresight::kNothing));
+TEST_F(LookaheadTest, WhatIsUnknownInAnyCaseIsNotWaitedFor) {
+  pending_.Defer(std::make_unique<Foreseen>(Lookahead::kNothing));
 
   EXPECT_FALSE(pending_.IsKnown(kPendingBase + 512, 4));
 
   EXPECT_TRUE(IsOutstanding());
 }
 
-TEST_F(ForesightTest, WhatMayBecomeKnownIsWaitedFor) {
-  pending_.Defer(std::make_unique<Foreseen>(Foresight::kMay));
+TEST_F(LookaheadTest, WhatMayBecomeKnownIsWaitedFor) {
+  pending_.Defer(std::make_unique<Foreseen>(Lookahead::kMay));
 
   EXPECT_FALSE(pending_.IsKnown(kPendingBase + 512, 4));
 
   EXPECT_FALSE(IsOutstanding());
 }
 
-TEST_F(ForesightTest, TheLastWorkThatSaysSomethingCounts) {
+TEST_F(LookaheadTest, TheLastWorkThatSaysSomethingCounts) {
   pending_.Write(kPendingBase + 512, "old!", 4);
-  pending_.Defer(std::make_unique<Foreseen>(Foresight::kMay));
-  pending_.Defer(std::make_unique<Foreseen>(Foresight::kUnknown));
-  pending_.Defer(std::make_unique<Foreseen>(Foresight::kNothing));
+  pending_.Defer(std::make_unique<Foreseen>(Lookahead::kMay));
+  pending_.Defer(std::make_unique<Foreseen>(Lookahead::kUnknown));
+  pending_.Defer(std::make_unique<Foreseen>(Lookahead::kNothing));
 
   EXPECT_FALSE(pending_.IsKnown(kPendingBase + 512, 4));
 
   EXPECT_TRUE(IsOutstanding());
 }
 
-TEST_F(ForesightTest, AnOutstandingResultIsWaitedFor) {
+TEST_F(LookaheadTest, AnOutstandingResultIsWaitedFor) {
   EXPECT_TRUE(pending_.IsKnown(kPendingBase, 4));
   EXPECT_FALSE(IsOutstanding());
 }
 
-TEST_F(ForesightTest, ACopyIsForeseenByItsSource) {
-  pending_.Defer(std::make_unique<Foreseen>(Foresight::kNothing));
+TEST_F(LookaheadTest, ACopyIsForeseenByItsSource) {
+  pending_.Defer(std::make_unique<Foreseen>(Lookahead::kNothing));
   pending_.Copy(kPendingBase + 1024, kPendingBase + 512, 4);
   EXPECT_FALSE(pending_.IsKnown(kPendingBase + 1024, 4));
   EXPECT_TRUE(IsOutstanding());
@@ -128,7 +128,7 @@ TEST_F(ForesightTest, ACopyIsForeseenByItsSource) {
   EXPECT_FALSE(IsOutstanding());
 }
 
-TEST_F(ForesightTest, WorkIsForeseenByItsInput) {
+TEST_F(LookaheadTest, WorkIsForeseenByItsInput) {
   pending_.Defer(std::make_unique<Follower>(kPendingBase + 512, kPendingBase + 256));
   pending_.Defer(std::make_unique<Follower>(kPendingBase + 768, kPendingBase + 512));
   EXPECT_FALSE(pending_.IsKnown(kPendingBase + 768, 1));

@@ -15,9 +15,9 @@ namespace {
 constinit std::atomic<bool> has_plausible_uses{false};
 
 // How many bytes from the address on were written through the same pointer, as far as is known.
-std::size_t BytesOfOrigin(const AuthorBook& authors, const Origin& origin, std::uint64_t address,
+std::size_t BytesOfOrigin(const AuthorTable& authors, const Origin& origin, std::uint64_t address,
                           std::size_t most) {
-  constexpr std::uint64_t kStep = AuthorBook::kAlignment;
+  constexpr std::uint64_t kStep = AuthorTable::kAlignment;
   std::uint64_t end = address + kStep - address % kStep;
   while (end - address < most && authors.Find(end).begin == origin.begin) end += kStep;
   return end - address;

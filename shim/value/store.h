@@ -110,8 +110,8 @@ class Store {
   std::size_t kept_bytes() const;
 
   // Who made bytes unknown.
-  AuthorBook& authors() { return authors_; }
-  const AuthorBook& authors() const { return authors_; }
+  AuthorTable& authors() { return authors_; }
+  const AuthorTable& authors() const { return authors_; }
 
  private:
   static constexpr std::size_t kFilterBits = 1 << 18;
@@ -138,7 +138,7 @@ class Store {
   std::atomic<std::uint64_t> known_version_{1};
   std::deque<std::uint64_t> order_;  // Page numbers, oldest first; may name pages that are gone.
   std::array<std::atomic<std::uint64_t>, kFilterBits / 64> filter_{};  // Pages that may be kept.
-  AuthorBook authors_;
+  AuthorTable authors_;
 };
 
 // The process's store.

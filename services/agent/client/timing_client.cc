@@ -156,11 +156,11 @@ base::Result<timing_v1::Gpu> TimingClient::Describe(std::function<bool()> is_can
   return std::move(*response.mutable_gpu());
 }
 
-void TimingClient::Ask(std::vector<cost::CostBook::Question> questions, Answer answer) {
+void TimingClient::Ask(std::vector<cost::CostCache::Question> questions, Answer answer) {
   auto request = std::make_shared<timing_v1::EstimateRequest>();
   request->set_gpu(link_->gpu);
   request->set_clock(link_->clock);
-  for (cost::CostBook::Question& question : questions) {
+  for (cost::CostCache::Question& question : questions) {
     if (question.replay != nullptr) {
       question.replay->set_item(static_cast<std::uint32_t>(request->items_size()));
       request->add_replays()->Swap(question.replay.get());

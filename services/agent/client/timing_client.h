@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "services/agent/client/mailbox.h"
-#include "services/agent/cost/cost_book.h"
+#include "services/agent/cost/cost_cache.h"
 #include "services/base/error.h"
 
 namespace eidolon::timing::v1 {
@@ -42,7 +42,7 @@ class TimingClient {
 
   using Answer = std::function<void(base::Result<std::vector<common::v1::Estimate>>)>;
   // One estimate a question, in order.
-  void Ask(std::vector<cost::CostBook::Question> questions, Answer answer);
+  void Ask(std::vector<cost::CostCache::Question> questions, Answer answer);
 
  private:
   struct Link;

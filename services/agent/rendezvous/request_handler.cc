@@ -22,7 +22,7 @@ constexpr char kNotReady = 1;
 constexpr char kStopWaiting = 0;
 constexpr char kWaitCancelled = 1;
 
-constexpr std::size_t kMadeUpBytes = 128;  // At most, of what a ghost would have set.
+constexpr std::size_t kMadeUpBytes = 128;  // At most, of what a mirrored rank would have set.
 constexpr std::size_t kNumberBytes = 20;   // At most, of a counter.
 constexpr std::size_t kWaitsShown = 4;
 constexpr std::size_t kRanksShown = 8;
@@ -36,7 +36,7 @@ bool Changes(Operation operation) {
     case Operation::kMultiSet:
     case Operation::kQueuePush:
     case Operation::kBarrier:
-    case Operation::kWait:  // Ghosts' values are set.
+    case Operation::kWait:  // Mirrored ranks' values are set.
       return true;
     default:
       return false;
@@ -185,8 +185,8 @@ void RequestHandler::Look(int client, const Request& request) {
 void RequestHandler::Add(int client, const Request& request) {
   const std::string& key = request.keys[0];
   const std::int64_t sum = store_.Add(key, request.number);
-  const std::int64_t ghosts = GhostCount(options_.world, key, sum);
-  AppendNumber(answers_to_(client), ghosts == 0 ? sum : store_.Add(key, ghosts));
+  const std::int64_t mirrored_ranks = MirroredCount(options_.world, key, sum);
+  AppendNumber(answers_to_(client), mirrored_ranks == 0 ? sum : store_.Add(key, mirrored_ranks));
   HasArrived(key);
 }
 
@@ -203,7 +203,7 @@ void RequestHandler::Wait(int client, const Request& request) {
   WaitList::Wait wait;
   for (const std::string& key : request.keys) {
     if (store_.Has(key)) continue;
-    if (auto value = GhostValue(key)) {
+    if (auto value = MirroredValue(key)) {
       store_.Set(key, std::move(*value));
       HasArrived(key);
     } else {
@@ -218,8 +218,9 @@ void RequestHandler::Wait(int client, const Request& request) {
 void RequestHandler::Barrier(int client, const Request& request) {
   const std::string& key = request.keys[0];
   std::int64_t arrived = store_.Add(key, 1);
-  const std::int64_t ghosts = GhostsAtBarrier(options_.world, request.number, arrived);
-  if (ghosts > 0) arrived = store_.Add(key, ghosts);
+  const std::int64_t mirrored_ranks =
+      MirroredRanksAtBarrier(options_.world, request.number, arrived);
+  if (mirrored_ranks > 0) arrived = store_.Add(key, mirrored_ranks);
   if (arrived < request.number) {
     return waits_.Begin(client, {.keys = {key}, .ranks = request.number});
   }
@@ -259,7 +260,7 @@ std::vector<std::string> RequestHandler::DescribeWaits(const RankOf& rank_of) co
       text +=
           StrCat(" in the rendezvous store at the barrier '", key, "' of ", waiters.barrier_ranks,
                  " ranks, to which ", arrived == nullptr ? "0" : *arrived,
-                 " have come; ghosts come to barriers of the whole job alone");
+                 " have come; mirrored ranks come to barriers of the whole job alone");
     } else {
       text += StrCat(" in the rendezvous store for '", key, "', which no live rank has set");
       if (const std::string why = WhyNobodySets(key); !why.empty()) text += ": " + why;

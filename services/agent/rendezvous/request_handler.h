@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "services/agent/rendezvous/ghost_answers.h"
 #include "services/agent/rendezvous/key_value_store.h"
+#include "services/agent/rendezvous/mirrored_answers.h"
 #include "services/agent/rendezvous/request.h"
 #include "services/agent/rendezvous/wait_list.h"
 #include "services/base/error.h"

@@ -81,7 +81,7 @@ TEST_F(RequestHandlerTest, ABarrierEndsWhenAsManyHaveCome) {
   EXPECT_EQ(Barrier(7, "/barrier", 2), kStopWaiting) << "as in PyTorch, its counter stays";
 }
 
-TEST_F(RequestHandlerTest, GhostsComeToABarrierOfTheWholeJobAfterAllLiveRanks) {
+TEST_F(RequestHandlerTest, MirroredRanksComeToABarrierOfTheWholeJobAfterAllLiveRanks) {
   EXPECT_EQ(Barrier(0, "/barrier", 8), "");
   EXPECT_EQ(Barrier(3, "/barrier", 8), "");
   EXPECT_EQ(Barrier(7, "/barrier", 8), kStopWaiting);
@@ -97,7 +97,7 @@ TEST_F(RequestHandlerTest, ABarrierThatIsCancelledWaitsNoMore) {
 }
 
 // What torch.distributed does with TORCH_DIST_INIT_BARRIER=1 in new_group.
-TEST_F(RequestHandlerTest, BarriersOfNewGroupsCompleteWithGhosts) {
+TEST_F(RequestHandlerTest, BarriersOfNewGroupsCompleteWithMirroredRanks) {
   const std::string all = "/default_pg/0//store_based_barrier_key:1";
   const auto come = [&](int client, const std::string& key) {
     return Ask(client, {.operation = Operation::kAdd, .keys = {key}, .number = 1});

@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "services/agent/rendezvous/ghost_answers.h"
+#include "services/agent/rendezvous/mirrored_answers.h"
 #include "services/agent/rendezvous/request.h"
 #include "services/agent/rendezvous/request_handler.h"
 #include "services/base/clock.h"

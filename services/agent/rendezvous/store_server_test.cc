@@ -109,14 +109,14 @@ TEST_F(StoreServerTest, OneRankReadsWhatAnotherSets) {
   EXPECT_EQ(writer.Add("/n", 2) + reader.Add("/n", 3), 7);
 }
 
-TEST_F(StoreServerTest, GhostsCountInABarrier) {
+TEST_F(StoreServerTest, MirroredRanksCountInABarrier) {
   Client first(server_->port());
   Client last(server_->port());
   EXPECT_EQ(first.Add("/store_based_barrier_key:1", 1), 1);
   EXPECT_EQ(last.Add("/store_based_barrier_key:1", 1), 8);
 }
 
-TEST_F(StoreServerTest, UniqueIdsNeedNoGhost) {
+TEST_F(StoreServerTest, UniqueIdsNeedNoMirrored) {
   Client rank(server_->port());
   rank.BeginWait("/2//cuda//0");
 

@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   constexpr std::size_t kBytesMax = 4096;
   CHECK(send(ends[0], data, std::min(size, kBytesMax), 0) >= 0);
   close(ends[0]);
-  static_cast<void>(eidolon::agent::ring::TakeNap(ends[1]));
+  static_cast<void>(eidolon::agent::ring::TakeVirtualSleep(ends[1]));
   const auto hello = eidolon::agent::ring::ReadHello(ends[1]);
   if (!hello) CHECK(!hello.error().message.empty());
   close(ends[1]);

@@ -71,19 +71,21 @@ Result<int> Accept(int listener) {
   return Fail(ErrorCode::kUnavailable, StrCat("accepting a process: ", std::strerror(errno)));
 }
 
-std::optional<wire::Nap> TakeNap(int connection) {
-  wire::Nap nap{};
-  const ssize_t size = recv(connection, &nap, sizeof(nap), MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
-  const bool is_nap = size == static_cast<ssize_t>(sizeof(nap)) && nap.magic == wire::kNapMagic &&
-                      nap.version == wire::kVersion;
-  if (!is_nap) return std::nullopt;
-  recv(connection, &nap, sizeof(nap), MSG_DONTWAIT);
-  return nap;
+std::optional<wire::VirtualSleep> TakeVirtualSleep(int connection) {
+  wire::VirtualSleep virtual_sleep{};
+  const ssize_t size =
+      recv(connection, &virtual_sleep, sizeof(virtual_sleep), MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
+  const bool is_virtual_sleep = size == static_cast<ssize_t>(sizeof(virtual_sleep)) &&
+                                virtual_sleep.magic == wire::kVirtualSleepMagic &&
+                                virtual_sleep.version == wire::kVersion;
+  if (!is_virtual_sleep) return std::nullopt;
+  recv(connection, &virtual_sleep, sizeof(virtual_sleep), MSG_DONTWAIT);
+  return virtual_sleep;
 }
 
-void SendNapEnd(int connection, bool passed) {
-  const wire::NapEnd end{
-      .magic = wire::kNapMagic, .passed = passed ? std::uint32_t{1} : 0, .reserved = 0};
+void SendVirtualSleepEnd(int connection, bool passed) {
+  const wire::VirtualSleepEnd end{
+      .magic = wire::kVirtualSleepMagic, .passed = passed ? std::uint32_t{1} : 0, .reserved = 0};
   // A process that is gone needs no answer, and one that reads none gets one message at most.
   [[maybe_unused]] const ssize_t sent =
       send(connection, &end, sizeof(end), MSG_NOSIGNAL | MSG_DONTWAIT);

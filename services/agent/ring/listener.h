@@ -6,7 +6,7 @@
 
 #include "services/base/error.h"
 #include "services/contract/ring/layout.h"
-#include "services/contract/ring/nap.h"
+#include "services/contract/ring/virtual_sleep.h"
 
 namespace eidolon::agent::ring {
 
@@ -19,10 +19,10 @@ base::Result<int> Listen(const std::string& run_directory);
 // Takes the next connection of a listening socket, close-on-exec.
 base::Result<int> Accept(int listener);
 
-// Takes a Nap that is there; nothing, and nothing is taken, when it is none.
-std::optional<wire::Nap> TakeNap(int connection);
-// Tells whoever naps that the moment has passed, or that it never will.
-void SendNapEnd(int connection, bool passed);
+// Takes a VirtualSleep that is there; nothing, and nothing is taken, when it is none.
+std::optional<wire::VirtualSleep> TakeVirtualSleep(int connection);
+// Tells whoever virtual sleeps that the moment has passed, or that it never will.
+void SendVirtualSleepEnd(int connection, bool passed);
 
 // Reads a Hello that is there. An error says why this is none.
 base::Result<wire::Hello> ReadHello(int connection);

@@ -59,24 +59,24 @@ TEST_F(ListenerTest, ReadsAHelloAndHandsOverDescriptors) {
   EXPECT_EQ(welcome.accepted, 1u);
 }
 
-TEST_F(ListenerTest, TellsANapFromAHello) {
+TEST_F(ListenerTest, TellsAVirtualSleepFromAHello) {
   Say({.magic = wire::kMagic, .version = wire::kVersion, .pid = 12, .rank = 3});
-  EXPECT_FALSE(TakeNap(server_).has_value());
+  EXPECT_FALSE(TakeVirtualSleep(server_).has_value());
   EXPECT_TRUE(ReadHello(server_).has_value()) << "it was left there";
-  const wire::Nap nap{.magic = wire::kNapMagic,
-                      .version = wire::kVersion,
-                      .pid = 12,
-                      .moment_ps = 0,
-                      .length_ps = 77,
-                      .patience_ns = 0};
-  send(client_, &nap, sizeof(nap), 0);
+  const wire::VirtualSleep virtual_sleep{.magic = wire::kVirtualSleepMagic,
+                                         .version = wire::kVersion,
+                                         .pid = 12,
+                                         .moment_ps = 0,
+                                         .length_ps = 77,
+                                         .patience_ns = 0};
+  send(client_, &virtual_sleep, sizeof(virtual_sleep), 0);
 
-  const auto taken = TakeNap(server_);
+  const auto taken = TakeVirtualSleep(server_);
   ASSERT_TRUE(taken.has_value());
   EXPECT_EQ(taken->length_ps, 77u);
-  SendNapEnd(server_, true);
+  SendVirtualSleepEnd(server_, true);
 
-  wire::NapEnd end{};
+  wire::VirtualSleepEnd end{};
   ASSERT_EQ(recv(client_, &end, sizeof(end), 0), static_cast<ssize_t>(sizeof(end)));
   EXPECT_EQ(end.passed, 1u);
 }

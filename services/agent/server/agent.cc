@@ -153,7 +153,7 @@ base::Result<void> Agent::SetUp() {
   std::error_code ignored;
   std::filesystem::create_directory(module_folder, ignored);
   job_->traits = job::TraitsOf(*gpu, job_->content.devices.size());
-  costs_ = std::make_unique<cost::CostBook>(gpu->multiprocessors(), KernelPermille(assignment));
+  costs_ = std::make_unique<cost::CostCache>(gpu->multiprocessors(), KernelPermille(assignment));
   reports_->UseCosts(costs_.get());
   CHECK(costs_->InternBasis(estimate::Source::kMeasured, 0, "none", 0) == session::kNoBasis);
 
@@ -170,7 +170,10 @@ base::Result<void> Agent::SetUp() {
   auto listener = ProcessListener::Start(
       assignment.run_directory(),
       {.on_hello = [this](int connection, const auto& hello) { OnHello(connection, hello); },
-       .on_nap = [this](int connection, const auto& nap) { OnNap(connection, nap); },
+       .on_virtual_sleep =
+           [this](int connection, const auto& virtual_sleep) {
+             OnVirtualSleep(connection, virtual_sleep);
+           },
        .on_hang_up = [this](int connection) { OnHangUp(connection); }},
       &mailbox_);
   if (!listener) return std::unexpected(listener.error());
@@ -208,7 +211,7 @@ base::Result<void> Agent::MakeHostCosts() {
   return {};
 }
 
-// What torchrun would serve: where ranks meet, and where ghosts are answered for.
+// What torchrun would serve: where ranks meet, and where mirrored ranks are answered for.
 base::Result<void> Agent::StartStore() {
   const auto& assignment = job_->assignment;
   rendezvous::World world{.size = static_cast<std::int32_t>(job_->fold.ranks()),
@@ -285,7 +288,7 @@ bool Agent::Step() {
   if (std::exchange(active_, false) || questions_->has_open()) {
     quiescence_.NoteActivity(clock_->MonotonicNs());
     impasse_.NoteActivity(clock_->MonotonicNs());
-    naps_.NoteActivity(clock_->MonotonicNs());
+    virtual_sleeps_.NoteActivity(clock_->MonotonicNs());
     watch_.Move();
   }
   BreakImpasse();

@@ -22,7 +22,7 @@
 #include "services/agent/clock/horizon.h"
 #include "services/agent/clock/quiescence.h"
 #include "services/agent/clock/value_impasse.h"
-#include "services/agent/cost/cost_book.h"
+#include "services/agent/cost/cost_cache.h"
 #include "services/agent/launch/command.h"
 #include "services/agent/launch/host_memory.h"
 #include "services/agent/outcome/verdict.h"
@@ -33,13 +33,13 @@
 #include "services/agent/server/deaths.h"
 #include "services/agent/server/job_parts.h"
 #include "services/agent/server/metrics.h"
-#include "services/agent/server/nap_book.h"
 #include "services/agent/server/network_time.h"
 #include "services/agent/server/process_listener.h"
 #include "services/agent/server/process_watch.h"
 #include "services/agent/server/processes.h"
 #include "services/agent/server/recorded_ranks.h"
 #include "services/agent/server/reports.h"
+#include "services/agent/server/sleep_table.h"
 #include "services/agent/server/timeline_file.h"
 #include "services/agent/session/session_host.h"
 #include "services/agent/timeline/link_loads.h"
@@ -93,13 +93,13 @@ class Agent final : public session::SessionHost, private launch::CommandObserver
 
   // agent_network.cc: what processes and the network tell, and what follows.
   void OnHello(int connection, const ::eidolon::ring::Hello& hello);
-  void OnNap(int connection, const ::eidolon::ring::Nap& nap);
+  void OnVirtualSleep(int connection, const ::eidolon::ring::VirtualSleep& virtual_sleep);
   void OnHangUp(int connection);
   void Leave(int connection);
   void SettleLeaving();
   bool AdvanceReplay();
   bool DrainSessions();
-  void SettleNaps(base::SimTime latest);
+  void SettleVirtualSleeps(base::SimTime latest);
   void EndDamaged(const session::Session& session, const base::Error& damage);
   void RanksChanged();
   void CountMissing();
@@ -115,7 +115,7 @@ class Agent final : public session::SessionHost, private launch::CommandObserver
   void ServiceLost(const base::Error& error);
 
   // What sessions ask of their server.
-  cost::CostBook& costs() override { return *costs_; }
+  cost::CostCache& costs() override { return *costs_; }
   clock::Horizon& horizon() override { return horizon_; }
   void SendToNetwork(network::v1::SessionRequest request) override;
   std::optional<CollectiveEstimate> FindEstimate(std::uint64_t communicator,
@@ -143,7 +143,7 @@ class Agent final : public session::SessionHost, private launch::CommandObserver
   std::unique_ptr<client::NetworkClient> network_;
   std::vector<timeline::LinkLoad> link_loads_;
   LinkNames link_names_;
-  std::unique_ptr<cost::CostBook> costs_;
+  std::unique_ptr<cost::CostCache> costs_;
   std::optional<CostQuestions> questions_;
   std::unique_ptr<ProcessListener> process_listener_;
   std::unique_ptr<rendezvous::StoreServer> store_;  // Of a folded job, on its first server.
@@ -156,9 +156,10 @@ class Agent final : public session::SessionHost, private launch::CommandObserver
   std::unique_ptr<Deaths> deaths_;
   std::unique_ptr<Reports> reports_;
   bool world_met_ = false;  // Every rank of the job is in one communicator.
-  NapBook naps_;
-  std::vector<std::uint32_t> leaving_;            // Their last records wait for costs.
-  std::map<int, ::eidolon::ring::Nap> new_naps_;  // By connection; they begin after the next drain.
+  SleepTable virtual_sleeps_;
+  std::vector<std::uint32_t> leaving_;  // Their last records wait for costs.
+  std::map<int, ::eidolon::ring::VirtualSleep>
+      new_virtual_sleeps_;  // By connection; they begin after the next drain.
   std::optional<launch::ExitStatus> command_status_;
   std::int64_t command_ended_ns_ = 0;
   outcome::Verdict verdict_;

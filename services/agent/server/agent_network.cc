@@ -50,25 +50,30 @@ void Agent::OnHello(int connection, const wire::Hello& hello) {
   // The hang-up that follows closes the connection.
 }
 
-void Agent::OnNap(int connection, const wire::Nap& nap) { new_naps_[connection] = nap; }
+void Agent::OnVirtualSleep(int connection, const wire::VirtualSleep& virtual_sleep) {
+  new_virtual_sleeps_[connection] = virtual_sleep;
+}
 
-void Agent::SettleNaps(base::SimTime latest) {
-  for (const auto& [connection, nap] : std::exchange(new_naps_, {})) {
+void Agent::SettleVirtualSleeps(base::SimTime latest) {
+  for (const auto& [connection, virtual_sleep] : std::exchange(new_virtual_sleeps_, {})) {
     const bool known =
-        processes_->MayNap(nap.pid) && naps_.Begin(connection, nap, latest, clock_->MonotonicNs());
+        processes_->MayVirtualSleep(virtual_sleep.pid) &&
+        virtual_sleeps_.Begin(connection, virtual_sleep, latest, clock_->MonotonicNs());
     // Others may tell of an earlier moment: they get as much time as after a record. A sleep
     // outside of virtual time moves nothing: launchers poll so for what never comes.
     active_ = active_ || known;
-    if (!known) ring::SendNapEnd(connection, false);
+    if (!known) ring::SendVirtualSleepEnd(connection, false);
   }
-  for (const int connection : naps_.TakeReached(latest)) ring::SendNapEnd(connection, true);
+  for (const int connection : virtual_sleeps_.TakeReached(latest))
+    ring::SendVirtualSleepEnd(connection, true);
 }
 
 void Agent::OnHangUp(int connection) {
   ProcessListener::CloseConnection(connection);
-  const bool was_napping = naps_.End(connection) || new_naps_.erase(connection) > 0;
+  const bool was_sleeping =
+      virtual_sleeps_.End(connection) || new_virtual_sleeps_.erase(connection) > 0;
   const auto process = processes_->Disconnect(connection);
-  active_ = active_ || was_napping || process.has_value();
+  active_ = active_ || was_sleeping || process.has_value();
   if (!process.has_value()) return;
   leaving_.push_back(*process);
   SettleLeaving();
@@ -133,7 +138,7 @@ bool Agent::DrainSessions() {
   if (page_.has_value()) {
     page_->RaiseJobClock(static_cast<std::uint64_t>(latest.ps));
     // With the time to which the job was released last.
-    SettleNaps({static_cast<std::int64_t>(page_->job_clock_ps())});
+    SettleVirtualSleeps({static_cast<std::int64_t>(page_->job_clock_ps())});
   }
   metrics_->ring_backlog_bytes.Set(static_cast<double>(backlog));
   return moved;
@@ -330,7 +335,8 @@ void Agent::OnSafeThrough(SimTime time, bool released) {
     claims_.UseUp();
   }
   for (const auto& [number, session] : processes_->all()) session->AnswerMoments();
-  for (const int connection : naps_.TakeSafe(time)) ring::SendNapEnd(connection, true);
+  for (const int connection : virtual_sleeps_.TakeSafe(time))
+    ring::SendVirtualSleepEnd(connection, true);
 }
 
 bool Agent::HasNews() { return mailbox_.size() > 0 || processes_->HasNews(); }
@@ -373,8 +379,9 @@ void Agent::SendHorizon() {
   if (network_ == nullptr || ending_.has_value()) return;
   const std::int64_t now = clock_->MonotonicNs();
   auto wanted = horizon_.Wanted();
-  const bool held_back = naps_.HoldsBack(wanted, now);
-  if (const auto nap = naps_.Next()) wanted = std::min(wanted.value_or(*nap), *nap);
+  const bool held_back = virtual_sleeps_.HoldsBack(wanted, now);
+  if (const auto virtual_sleep = virtual_sleeps_.Next())
+    wanted = std::min(wanted.value_or(*virtual_sleep), *virtual_sleep);
   // With the command or a rank gone this server ends the job itself and knows why: nobody shall
   // take the silence until then for a deadlock.
   const bool quiescent = quiescence_.Poll(now, horizon_.StandsForValues()) && !IsAboutToEnd();

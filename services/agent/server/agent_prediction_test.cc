@@ -192,7 +192,7 @@ TEST_F(AgentPredictionTest, ARankLearnsTheEndOfItsCollectiveWhileAnotherIsBehind
     rank.Join(400, "own", 1, 0);
     rank.AllReduce(0, 400, 0);
     for (int i = 0; i < 20; ++i) rank.writer().Launch(0, 100);
-    // Without foresight this waits until the other rank's clock is as far.
+    // Without lookahead this waits until the other rank's clock is as far.
     const std::uint64_t asked = rank.clock();
     rank.Ask(RecordKind::kSynchronizeStream, 0);
     // A launch's latency, the collective, and 20 kernels of 10 us with gaps of 1 us.

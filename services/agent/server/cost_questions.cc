@@ -15,7 +15,7 @@ constexpr int kOpenBatches = 2;
 
 }  // namespace
 
-CostQuestions::CostQuestions(cost::CostBook* costs, client::TimingClient* timing,
+CostQuestions::CostQuestions(cost::CostCache* costs, client::TimingClient* timing,
                              client::NetworkClient* network, Metrics* metrics,
                              std::function<void(const base::Error&)> on_lost)
     : costs_(costs),

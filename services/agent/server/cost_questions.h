@@ -10,7 +10,7 @@
 
 #include "services/agent/client/network_client.h"
 #include "services/agent/client/timing_client.h"
-#include "services/agent/cost/cost_book.h"
+#include "services/agent/cost/cost_cache.h"
 #include "services/agent/server/metrics.h"
 #include "services/agent/session/session_host.h"
 #include "services/base/error.h"
@@ -22,10 +22,11 @@ class CostQuestions {
  public:
   using Estimate = session::SessionHost::CollectiveEstimate;
   // All outlive its use. `on_lost`: a service does not answer any more.
-  CostQuestions(cost::CostBook* costs, client::TimingClient* timing, client::NetworkClient* network,
-                Metrics* metrics, std::function<void(const base::Error&)> on_lost);
+  CostQuestions(cost::CostCache* costs, client::TimingClient* timing,
+                client::NetworkClient* network, Metrics* metrics,
+                std::function<void(const base::Error&)> on_lost);
 
-  // Asks for the costs that the book wants to know, as far as not too many batches are open.
+  // Asks for the costs that the table wants to know, as far as not too many batches are open.
   void AskCosts();
   // The isolated duration; nothing while it is being asked for.
   std::optional<Estimate> FindEstimate(std::uint64_t communicator,
@@ -33,7 +34,7 @@ class CostQuestions {
   bool has_open() const { return open_ > 0; }
 
  private:
-  cost::CostBook* costs_;
+  cost::CostCache* costs_;
   client::TimingClient* timing_;
   client::NetworkClient* network_;
   Metrics* metrics_;

@@ -85,9 +85,11 @@ void ProcessListener::TakeNew() {
 void ProcessListener::Hear(int connection) {
   bool& introduced = introduced_.at(connection);
   if (!introduced) {
-    if (const auto nap = ring::TakeNap(connection)) {
+    if (const auto virtual_sleep = ring::TakeVirtualSleep(connection)) {
       introduced = true;
-      mailbox_->Post([this, connection, nap = *nap] { handlers_.on_nap(connection, nap); });
+      mailbox_->Post([this, connection, virtual_sleep = *virtual_sleep] {
+        handlers_.on_virtual_sleep(connection, virtual_sleep);
+      });
       return;
     }
     const auto hello = ring::ReadHello(connection);

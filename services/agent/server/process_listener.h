@@ -10,7 +10,7 @@
 #include "services/agent/client/mailbox.h"
 #include "services/base/error.h"
 #include "services/contract/ring/layout.h"
-#include "services/contract/ring/nap.h"
+#include "services/contract/ring/virtual_sleep.h"
 
 namespace eidolon::agent::server {
 
@@ -20,8 +20,8 @@ class ProcessListener {
  public:
   struct Handlers {
     std::function<void(int connection, const ::eidolon::ring::Hello&)> on_hello;
-    std::function<void(int connection, const ::eidolon::ring::Nap&)> on_nap;
-    std::function<void(int connection)> on_hang_up;  // Once, after on_hello or on_nap.
+    std::function<void(int connection, const ::eidolon::ring::VirtualSleep&)> on_virtual_sleep;
+    std::function<void(int connection)> on_hang_up;  // Once, after on_hello or on_virtual_sleep.
   };
   static base::Result<std::unique_ptr<ProcessListener>> Start(const std::string& run_directory,
                                                               Handlers handlers,

@@ -115,7 +115,7 @@ void Processes::SettleRanks() {
 
 // Virtual time runs for ranks that have begun, and for what they started. What launchers wait, and
 // ranks that start up, is not simulated time.
-bool Processes::MayNap(std::int32_t pid) const {
+bool Processes::MayVirtualSleep(std::int32_t pid) const {
   std::set<pid_t> ranks;
   for (const auto& [number, session] : sessions_) {
     if (session->is_driving() && session->has_begun()) ranks.insert(session->options().pid);

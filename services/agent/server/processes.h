@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "services/agent/server/job_parts.h"
-#include "services/agent/server/rank_book.h"
+#include "services/agent/server/rank_registry.h"
 #include "services/agent/session/session.h"
 #include "services/agent/timeline/recorder.h"
 #include "services/base/error.h"
@@ -34,7 +34,7 @@ class Processes {
   void SettleRanks();
 
   // Whether the sleep of a process outside of sessions is simulated time.
-  bool MayNap(std::int32_t pid) const;
+  bool MayVirtualSleep(std::int32_t pid) const;
   // Ranks that may still come. `world_met`: every rank of the job is in one communicator.
   int CountMissing(bool world_met) const;
   // Launchers and compilers have sessions too, but no iterations.
@@ -47,8 +47,8 @@ class Processes {
   session::Session& at(std::uint32_t process) { return *sessions_.at(process); }
   const session::Session& at(std::uint32_t process) const { return *sessions_.at(process); }
   const std::map<int, std::uint32_t>& connections() const { return connections_; }
-  RankBook& ranks() { return ranks_; }
-  const RankBook& ranks() const { return ranks_; }
+  RankRegistry& ranks() { return ranks_; }
+  const RankRegistry& ranks() const { return ranks_; }
 
  private:
   bool MayBeShown(const ::eidolon::ring::Hello& hello) const;
@@ -59,7 +59,7 @@ class Processes {
 
   const JobParts* job_;
   session::SessionHost* host_;
-  RankBook ranks_;
+  RankRegistry ranks_;
   Sessions sessions_;
   std::map<int, std::uint32_t> connections_;  // Descriptor to process number.
   std::uint32_t next_process_ = 1;

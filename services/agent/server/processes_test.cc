@@ -103,7 +103,7 @@ TEST_F(ProcessesTest, RanksAreMissingUntilTheyComeOrTheWorldHasMet) {
 TEST_F(ProcessesTest, WhoSleepsBeforeItsRankHasBegunSleepsInRealTime) {
   Come(2, getpid());
 
-  EXPECT_FALSE(processes_->MayNap(getpid()));
+  EXPECT_FALSE(processes_->MayVirtualSleep(getpid()));
 }
 
 TEST_F(ProcessesTest, ARankThatDiedIsAFindingWithItsStatus) {

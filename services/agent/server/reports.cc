@@ -80,7 +80,7 @@ controller_v1::OutcomeReason ReasonOf(outcome::Reason reason) {
   return controller_v1::OUTCOME_REASON_UNSPECIFIED;
 }
 
-void AddKernels(const cost::CostBook& costs, std::vector<iteration::BasisTime> times,
+void AddKernels(const cost::CostCache& costs, std::vector<iteration::BasisTime> times,
                 controller_v1::Coverage* coverage) {
   std::stable_sort(times.begin(), times.end(),
                    [](const auto& a, const auto& b) { return a.time > b.time; });
@@ -105,7 +105,7 @@ void FillBreakdown(const iteration::Breakdown& parts, controller_v1::Breakdown* 
   breakdown->set_host_picoseconds(Ps(parts.host));
 }
 
-void FillCoverage(const cost::CostBook& costs, const iteration::Split& split,
+void FillCoverage(const cost::CostCache& costs, const iteration::Split& split,
                   controller_v1::Coverage* coverage) {
   const auto busy = [&](estimate::Source source) {
     return Ps(split.busy_by_source[static_cast<std::size_t>(source)]);
@@ -121,7 +121,7 @@ void FillCoverage(const cost::CostBook& costs, const iteration::Split& split,
   }
 }
 
-void FillCounts(const cost::CostBook& costs, std::span<const iteration::BasisTime> times,
+void FillCounts(const cost::CostCache& costs, std::span<const iteration::BasisTime> times,
                 common::v1::WorkCounts* counts) {
   iteration::WorkCounts sum;
   for (const iteration::BasisTime& time : times) {
@@ -145,7 +145,7 @@ iteration::TableUse UseOf(std::pair<std::uint64_t, std::uint64_t> table,
   return {};
 }
 
-void FillTokens(const cost::CostBook& costs, const iteration::Report& report, bool with_gemms,
+void FillTokens(const cost::CostCache& costs, const iteration::Report& report, bool with_gemms,
                 controller_v1::TokenWork* tokens) {
   // Indices by table, that with the most rows first; launches by sizes, the most outputs first.
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t, std::greater<>> lookups;
@@ -179,7 +179,7 @@ void FillTokens(const cost::CostBook& costs, const iteration::Report& report, bo
 }
 
 // Of all operations of that name.
-std::uint64_t TimeOf(const cost::CostBook& costs, const iteration::Report& report,
+std::uint64_t TimeOf(const cost::CostCache& costs, const iteration::Report& report,
                      std::string_view name) {
   base::Duration sum;
   for (const iteration::BasisTime& time : report.split.times) {
@@ -196,7 +196,7 @@ void Reports::HoldIteration(const session::Session& session, const iteration::Re
 }
 
 void Reports::SendHeld() {
-  const RankBook& ranks = processes_->ranks();
+  const RankRegistry& ranks = processes_->ranks();
   for (auto& [process, reports] : held_) {
     if (!ranks.RankOf(process).has_value()) continue;
     for (const auto& report : std::exchange(reports, {})) {

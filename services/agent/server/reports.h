@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "services/agent/client/controller_client.h"
-#include "services/agent/cost/cost_book.h"
+#include "services/agent/cost/cost_cache.h"
 #include "services/agent/iteration/ledger.h"
 #include "services/agent/outcome/verdict.h"
 #include "services/agent/server/job_parts.h"
@@ -34,7 +34,7 @@ class Reports {
         metrics_(metrics) {}
 
   // Before any iteration ends.
-  void UseCosts(const cost::CostBook* costs) { costs_ = costs; }
+  void UseCosts(const cost::CostCache* costs) { costs_ = costs; }
 
   void SendIteration(std::int32_t rank, const iteration::Report& report);
   // The process is not a rank, or not known to be one. What is not wanted is not kept either.
@@ -59,7 +59,7 @@ class Reports {
   const ProcessWatch* watch_;
   client::ControllerClient* controller_;
   Metrics* metrics_;
-  const cost::CostBook* costs_ = nullptr;
+  const cost::CostCache* costs_ = nullptr;
   std::map<std::uint32_t, std::vector<iteration::Report>> held_;  // By process.
   std::uint64_t launches_counted_ = 0;
   std::uint64_t unknown_sources_counted_ = 0;

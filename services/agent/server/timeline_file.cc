@@ -59,7 +59,7 @@ std::set<std::uint32_t> LinksShown(const Processes& processes) {
 }
 
 base::Result<void> WriteTimeline(const JobParts& job, const Processes& processes,
-                                 const cost::CostBook& costs,
+                                 const cost::CostCache& costs,
                                  const std::vector<timeline::LinkLoad>& loads) {
   const std::uint32_t server = job.assignment.server();
   timeline::TraceWriter writer(StrCat(job.assignment.run_directory(), "/timeline.pftrace"),
@@ -84,7 +84,7 @@ base::Result<void> WriteTimeline(const JobParts& job, const Processes& processes
 }
 
 base::Result<void> WriteTraces(const JobParts& job, const Processes& processes,
-                               const cost::CostBook& costs, const LinkNames& link_names) {
+                               const cost::CostCache& costs, const LinkNames& link_names) {
   const std::string path = StrCat(job.assignment.run_directory(), "/critical_path");
   std::ofstream file(path, std::ios::trunc | std::ios::binary);
   ForEachShown(processes, [&](std::uint32_t, std::int32_t rank, const session::Session& session) {

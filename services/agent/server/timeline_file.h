@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "services/agent/cost/cost_book.h"
+#include "services/agent/cost/cost_cache.h"
 #include "services/agent/server/job_parts.h"
 #include "services/agent/server/processes.h"
 #include "services/agent/timeline/link_loads.h"
@@ -37,11 +37,11 @@ using LinkNames = std::map<std::uint32_t, std::string>;
 // and what crossed the server's links. Requires: the sessions are finished, and the job wants a
 // timeline.
 base::Result<void> WriteTimeline(const JobParts& job, const Processes& processes,
-                                 const cost::CostBook& costs,
+                                 const cost::CostCache& costs,
                                  const std::vector<timeline::LinkLoad>& loads);
 
 // Writes <run_directory>/critical_path with the traces of the same ranks. Requires: the same.
 base::Result<void> WriteTraces(const JobParts& job, const Processes& processes,
-                               const cost::CostBook& costs, const LinkNames& link_names);
+                               const cost::CostCache& costs, const LinkNames& link_names);
 
 }  // namespace eidolon::agent::server

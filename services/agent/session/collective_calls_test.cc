@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "services/agent/session/graph_book.h"
+#include "services/agent/session/graph_table.h"
 #include "services/agent/session/parts_fixture.h"
 #include "services/agent/session/prepared_call.h"
 
@@ -277,7 +277,7 @@ TEST_F(CollectiveCallsTest, ATemplateIsDefinedOnceAndKeepsNoValues) {
 
 TEST_F(CollectiveCallsTest, AGraphKnowsTheCallsOfItsTemplates) {
   WorkDefinitions works(&host_);
-  GraphBook graphs(&host_, &engine_, &works, &calls_);
+  GraphTable graphs(&host_, &engine_, &works, &calls_);
   const std::vector<wire::CommunicationOp> ops = {AllReduce(0), AllReduce(1)};
   ASSERT_TRUE(calls_.DefineTemplate(9, 5, ops).has_value());
   const wire::GraphNode node{wire::GraphNodeKind::kCommunication, 9, 0, 0};
@@ -295,7 +295,7 @@ TEST_F(CollectiveCallsTest, AGraphKnowsTheCallsOfItsTemplates) {
 
 TEST_F(CollectiveCallsTest, AGraphOfUnknownWorkIsDamage) {
   WorkDefinitions works(&host_);
-  GraphBook graphs(&host_, &engine_, &works, &calls_);
+  GraphTable graphs(&host_, &engine_, &works, &calls_);
   const wire::GraphNode node{wire::GraphNodeKind::kWork, 4, 0, 0};
   const std::string_view tail(reinterpret_cast<const char*>(&node), sizeof(node));
 

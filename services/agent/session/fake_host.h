@@ -15,7 +15,7 @@ namespace eidolon::agent::session {
 // Not thread safe. Tests override what they look at.
 class FakeHost : public SessionHost {
  public:
-  cost::CostBook& costs() override { return costs_; }
+  cost::CostCache& costs() override { return costs_; }
   clock::Horizon& horizon() override { return horizon_; }
   void SendToNetwork(network::v1::SessionRequest) override {}
   std::optional<CollectiveEstimate> FindEstimate(std::uint64_t,
@@ -35,7 +35,7 @@ class FakeHost : public SessionHost {
   std::uint64_t NewRequest(std::uint32_t) override { return 1; }
 
  private:
-  cost::CostBook costs_{132};
+  cost::CostCache costs_{132};
   clock::Horizon horizon_;
 };
 

@@ -29,7 +29,8 @@ inline constexpr std::uint32_t kNoBasis = 0;
 class Iterations {
  public:
   // `host` and `usage` outlive it. `event_log`: its path; empty: none.
-  Iterations(IterationRule rule, const std::string& event_log, SessionHost* host, UsageBook* usage)
+  Iterations(IterationRule rule, const std::string& event_log, SessionHost* host,
+             UsageLedger* usage)
       : rule_(std::move(rule)),
         host_(host),
         usage_(usage),
@@ -65,7 +66,7 @@ class Iterations {
 
   IterationRule rule_;
   SessionHost* host_;
-  UsageBook* usage_;
+  UsageLedger* usage_;
   iteration::Detector detector_;
   iteration::Ledger ledger_;
   iteration::Program program_;

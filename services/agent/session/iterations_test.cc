@@ -23,7 +23,7 @@ class IterationsTest : public PartsFixture {
     iterations->NoteRange(View(RecordKind::kRangePop, MarkRecord{}),
                           {.sequence = 0, .host_clock = SimTime{clock}});
   }
-  UsageBook usage_;
+  UsageLedger usage_;
 };
 
 TEST_F(IterationsTest, AnIterationLastsFromOnePushOfTheRangeToTheNext) {

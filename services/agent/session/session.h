@@ -20,7 +20,7 @@
 #include "services/agent/session/applied.h"
 #include "services/agent/session/collective_calls.h"
 #include "services/agent/session/communicators.h"
-#include "services/agent/session/graph_book.h"
+#include "services/agent/session/graph_table.h"
 #include "services/agent/session/intake.h"
 #include "services/agent/session/iterations.h"
 #include "services/agent/session/replies.h"
@@ -94,7 +94,7 @@ class Session final : private device::Sink {
   base::SimTime known_clock() const;  // The same, as soon as the rank has read its answers.
 
   const Options& options() const { return options_; }
-  const MemoryBook& memory() const { return usage_.now().memory; }
+  const MemoryLedger& memory() const { return usage_.now().memory; }
   // What counts for the report: up to the place where the end of the last wanted iteration showed.
   // When the command is stopped after that is a matter of real time.
   const SessionUsage& reported_usage() const { return usage_.reported(); }
@@ -163,9 +163,9 @@ class Session final : private device::Sink {
   WorkDefinitions works_;
   Communicators communicators_;
   CollectiveCalls calls_;
-  GraphBook graphs_;
+  GraphTable graphs_;
   Waits waits_;
-  UsageBook usage_;
+  UsageLedger usage_;
   ActivityLog activity_;
   Iterations iterations_;
   TokenPasses passes_;

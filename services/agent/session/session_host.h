@@ -6,7 +6,7 @@
 #include <string>
 
 #include "services/agent/clock/horizon.h"
-#include "services/agent/cost/cost_book.h"
+#include "services/agent/cost/cost_cache.h"
 #include "services/agent/iteration/ledger.h"
 #include "services/base/sim_time.h"
 
@@ -23,7 +23,7 @@ class Session;
 class SessionHost {
  public:
   virtual ~SessionHost() = default;
-  virtual cost::CostBook& costs() = 0;
+  virtual cost::CostCache& costs() = 0;
   virtual clock::Horizon& horizon() = 0;
   virtual void SendToNetwork(network::v1::SessionRequest request) = 0;
   // The isolated duration; nothing while it is being asked for.

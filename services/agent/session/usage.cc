@@ -16,25 +16,25 @@ void Count(const std::string& where, std::map<std::string, std::uint64_t>* count
 
 }  // namespace
 
-base::Result<void> UsageBook::Book(const wire::MemoryRecord& record) {
+base::Result<void> UsageLedger::Book(const wire::MemoryRecord& record) {
   return now_.memory.Add(record);
 }
 
-void UsageBook::RefuseCall(const std::string& name, std::uint64_t times) {
+void UsageLedger::RefuseCall(const std::string& name, std::uint64_t times) {
   now_.refused_calls[name] += std::max<std::uint64_t>(times, 1);
 }
 
-void UsageBook::NoteGuessedCollective(const std::string& site) {
+void UsageLedger::NoteGuessedCollective(const std::string& site) {
   ++now_.guessed_collectives;
   if (!site.empty()) Count(site, &now_.guessed_sites);
 }
 
-void UsageBook::NoteWorkDifference(const std::string& where) {
+void UsageLedger::NoteWorkDifference(const std::string& where) {
   ++now_.work_differences_total;
   Count(where, &now_.work_differences);
 }
 
-void UsageBook::NoteUnknownRead(const wire::MarkRecord& mark) {
+void UsageLedger::NoteUnknownRead(const wire::MarkRecord& mark) {
   ++now_.unknown_reads;
   const auto source = now_.unknown_sources.find(mark.reserved);
   if (source == now_.unknown_sources.end()) return;
@@ -42,7 +42,7 @@ void UsageBook::NoteUnknownRead(const wire::MarkRecord& mark) {
   source->second.bytes += mark.id;
 }
 
-void UsageBook::NoteUnknownSource(const wire::MarkRecord& mark) {
+void UsageLedger::NoteUnknownSource(const wire::MarkRecord& mark) {
   if (now_.unknown_sources.size() >= wire::kMostUnknownSources) return;
   now_.unknown_sources[mark.id] = {.source = wire::SplitUnknownSource(ring::NameAfter(mark)),
                                    .declaration = mark.reserved};

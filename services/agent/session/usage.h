@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "services/agent/session/memory_book.h"
+#include "services/agent/session/memory_ledger.h"
 #include "services/contract/ring/record.h"
 #include "services/contract/ring/unknown_source.h"
 
@@ -25,10 +25,11 @@ struct UnknownReads {
 inline constexpr std::size_t kMostSites = 32;
 
 struct SessionUsage {
-  MemoryBook memory;
+  MemoryLedger memory;
   std::map<std::string, std::uint64_t> refused_calls;
   std::uint64_t unknown_reads = 0;
-  std::uint64_t guessed_collectives = 0;  // Folded jobs: with values of ghosts that may be wrong.
+  std::uint64_t guessed_collectives =
+      0;  // Folded jobs: with values of mirrored ranks that may be wrong.
   std::map<std::string, std::uint64_t> guessed_sites;  // Where the program calls them.
   // Folded jobs: where this rank and others that are taken to be alike launch other work.
   std::map<std::string, std::uint64_t> work_differences;
@@ -38,7 +39,7 @@ struct SessionUsage {
 
 // Of one session. What counts for the report may be frozen once: when the command is stopped after
 // the last wanted iteration is a matter of real time. Main loop only.
-class UsageBook {
+class UsageLedger {
  public:
   // Notes call their records by name. Requires: ring::CheckRecord passed.
   base::Result<void> Book(const ::eidolon::ring::MemoryRecord& record);

@@ -17,8 +17,8 @@ wire::MarkRecord Read(std::uint32_t source, std::uint64_t bytes) {
   return mark;
 }
 
-TEST(UsageBookTest, ARefusedCallCountsAtLeastOnce) {
-  UsageBook usage;
+TEST(UsageLedgerTest, ARefusedCallCountsAtLeastOnce) {
+  UsageLedger usage;
 
   usage.RefuseCall("cudaX", 0);
   usage.RefuseCall("cudaX", 4);
@@ -26,8 +26,8 @@ TEST(UsageBookTest, ARefusedCallCountsAtLeastOnce) {
   EXPECT_EQ(usage.now().refused_calls.at("cudaX"), 5u);
 }
 
-TEST(UsageBookTest, ReadsOfAKnownSourceAreAddedUpThere) {
-  UsageBook usage;
+TEST(UsageLedgerTest, ReadsOfAKnownSourceAreAddedUpThere) {
+  UsageLedger usage;
   const std::string_view name = "writer\n2\ntrain.py:40\nzero";
   wire::MarkRecord source{};
   source.id = 6;
@@ -50,8 +50,8 @@ TEST(UsageBookTest, ReadsOfAKnownSourceAreAddedUpThere) {
   EXPECT_EQ(reads.source.line, "train.py:40");
 }
 
-TEST(UsageBookTest, PlacesAreCountedAndSoManyKept) {
-  UsageBook usage;
+TEST(UsageLedgerTest, PlacesAreCountedAndSoManyKept) {
+  UsageLedger usage;
 
   usage.NoteGuessedCollective("train.py:1");
   usage.NoteGuessedCollective("");
@@ -67,8 +67,8 @@ TEST(UsageBookTest, PlacesAreCountedAndSoManyKept) {
   EXPECT_EQ(usage.now().work_differences_total, kMostSites + 8);
 }
 
-TEST(UsageBookTest, WhatIsUsedAfterTheFreezeIsNotReported) {
-  UsageBook usage;
+TEST(UsageLedgerTest, WhatIsUsedAfterTheFreezeIsNotReported) {
+  UsageLedger usage;
   usage.NoteUnknownRead(Read(1, 1));
   EXPECT_EQ(usage.reported().unknown_reads, 1u);
   usage.Freeze();

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "services/agent/cost/cost_book.h"
+#include "services/agent/cost/cost_cache.h"
 #include "services/agent/timeline/recorder.h"
 
 namespace eidolon::agent::timeline {
@@ -34,7 +34,7 @@ class Names {
     std::string_view call;      // Of the host.
   };
   // `plain` makes UTF-8 of what a program wrote. `costs` outlives it.
-  Names(const cost::CostBook* costs, std::function<std::string(const std::string&)> plain)
+  Names(const cost::CostCache* costs, std::function<std::string(const std::string&)> plain)
       : costs_(costs), plain_(std::move(plain)) {}
 
   // Requires: the operation is work.
@@ -43,7 +43,7 @@ class Names {
   const std::string& NameOf(std::uint32_t number);
 
  private:
-  const cost::CostBook* costs_;
+  const cost::CostCache* costs_;
   std::function<std::string(const std::string&)> plain_;
   std::map<std::uint32_t, Work> works_;         // By number of the cost entry.
   std::map<std::uint32_t, std::string> names_;  // By number of the cost book.

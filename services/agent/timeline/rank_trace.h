@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "services/agent/cost/cost_book.h"
+#include "services/agent/cost/cost_cache.h"
 #include "services/agent/device/operation.h"
 #include "services/agent/timeline/recorder.h"
 #include "services/contract/critical_path/trace.h"
@@ -18,7 +18,7 @@ namespace eidolon::agent::timeline {
 struct Traced {
   std::int32_t rank = 0;
   std::span<const device::Traits> devices;
-  const cost::CostBook* costs = nullptr;
+  const cost::CostCache* costs = nullptr;
   // By the network service's number + 1; links without a name here have none in the trace.
   const std::map<std::uint32_t, std::string>* link_names = nullptr;
   // Makes UTF-8 of what a program wrote.

@@ -65,7 +65,7 @@ class RankTraceTest : public ::testing::Test {
                                .plain = [](const std::string& text) { return text; }});
   }
 
-  cost::CostBook costs_{132};
+  cost::CostCache costs_{132};
   std::vector<device::Traits> devices_{{.launch_gap = base::Duration{7}}};
   Recorder recorder_{{.first = 3, .iterations = 1, .operations_max = 1000}};
   std::uint32_t copy_ = 0;

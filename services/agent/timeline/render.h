@@ -12,7 +12,7 @@
 #include <functional>
 #include <string>
 
-#include "services/agent/cost/cost_book.h"
+#include "services/agent/cost/cost_cache.h"
 #include "services/agent/timeline/recorder.h"
 #include "services/agent/timeline/trace_writer.h"
 
@@ -26,7 +26,7 @@ struct Shown {
   std::uint32_t server = 0;
   std::uint32_t process = 0;  // Unique in the server.
   std::int32_t rank = 0;
-  const cost::CostBook* costs = nullptr;
+  const cost::CostCache* costs = nullptr;
   // Makes UTF-8 of what a program wrote.
   std::function<std::string(const std::string&)> plain;
 };

@@ -111,7 +111,7 @@ class RenderTest : public ::testing::Test {
 
   eidolon::testing::TemporaryDirectory folder_;
   std::string path_ = folder_ / "trace.pftrace";
-  cost::CostBook costs_{132};
+  cost::CostCache costs_{132};
   Recorder recorder_{{.first = 0, .iterations = 1, .operations_max = 1000}};
   std::uint32_t kernel_ = 0;
   std::uint32_t copy_ = 0;

@@ -24,7 +24,7 @@ using base::SimTime;
 constexpr std::uint32_t kKernels = 400;  // Distinct launches of a step of a large model.
 constexpr std::uint64_t kCollectiveEvery = 16;
 
-std::uint32_t AddKernel(cost::CostBook* costs, std::uint32_t number) {
+std::uint32_t AddKernel(cost::CostCache* costs, std::uint32_t number) {
   const std::string name =
       base::StrCat("_ZN2at6native29vectorized_elementwise_kernelILi", number, "EfEEvPT0_f");
   std::vector<std::byte> bytes((sizeof(wire::KernelWork) + name.size() + 7) / 8 * 8);
@@ -45,8 +45,8 @@ std::uint32_t AddKernel(cost::CostBook* costs, std::uint32_t number) {
   return entry;
 }
 
-cost::CostBook MakeCosts() {
-  cost::CostBook costs(132);
+cost::CostCache MakeCosts() {
+  cost::CostCache costs(132);
   costs.InternBasis(estimate::Source::kMeasured, 0, "none", costs.InternName("none"));
   for (std::uint32_t i = 0; i < kKernels; ++i) AddKernel(&costs, i);
   return costs;
@@ -165,7 +165,7 @@ enum Program : std::int64_t { kRandom = 0, kFixedHost = 1, kMeasuredHost = 2 };
 void BM_WriteTimeline(benchmark::State& state) {
   const auto ranks = static_cast<std::uint32_t>(state.range(0));
   const auto operations = static_cast<std::uint64_t>(state.range(1)) / ranks;
-  cost::CostBook costs = MakeCosts();
+  cost::CostCache costs = MakeCosts();
   const std::uint32_t name = costs.InternName("COLLECTIVE_KIND_ALL_REDUCE");
   std::vector<std::unique_ptr<Recorder>> recorders;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {

@@ -101,8 +101,8 @@ std::string Fold::Describe() const {
     shown += StrCat(i > 0 ? ", " : "", live_[i]);
   }
   if (live_.size() > kRanksShown) shown += ", ...";
-  return StrCat(ranks_, " ranks: ", live_.size(), " live (", shown, "), ", ghosts(), " mirrored",
-                classes_ > 1 ? StrCat(" in ", classes_, " classes") : "");
+  return StrCat(ranks_, " ranks: ", live_.size(), " live (", shown, "), ", mirrored_ranks(),
+                " mirrored", classes_ > 1 ? StrCat(" in ", classes_, " classes") : "");
 }
 
 }  // namespace eidolon::folding

@@ -1,6 +1,6 @@
 // Which ranks of a job run as processes and which are mirrored from them (folding). Ranks of one
-// class behave alike; of each class a few are live, the others are ghosts: they have a place in the
-// cluster and load the network, but no process.
+// class behave alike; of each class a few are live, the others are mirrored ranks: they have a
+// place in the cluster and load the network, but no process.
 #pragma once
 
 #include <compare>
@@ -34,7 +34,7 @@ struct FoldOptions {
 // O(live + classes) memory, whatever the number of ranks.
 class Fold {
  public:
-  // No ghosts: every rank runs.
+  // No mirrored ranks: every rank runs.
   Fold() = default;
   // Fails on ranks outside of the job, and on dimensions that are not a part of its ranks.
   static base::Result<Fold> Make(FoldOptions options);
@@ -45,7 +45,7 @@ class Fold {
   // Requires for all below: is_folded.
   const std::vector<std::uint32_t>& live() const { return live_; }  // Ascending.
   const std::vector<Dimension>& dimensions() const { return dimensions_; }
-  std::uint64_t ghosts() const { return ranks_ - live_.size(); }
+  std::uint64_t mirrored_ranks() const { return ranks_ - live_.size(); }
   bool IsLive(std::uint32_t rank) const;
   // From 0 to classes() - 1; ranks of a class have the same positions in all dimensions.
   std::uint32_t ClassOf(std::uint32_t rank) const;

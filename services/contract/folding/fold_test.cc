@@ -23,7 +23,7 @@ TEST(FoldTest, OneClassHasItsFirstAndLastRankLive) {
 
   EXPECT_TRUE(fold.is_folded());
   EXPECT_THAT(fold.live(), ElementsAre(0u, 1023u));
-  EXPECT_EQ(fold.ghosts(), 1022u);
+  EXPECT_EQ(fold.mirrored_ranks(), 1022u);
   EXPECT_EQ(fold.ClassOf(17), fold.ClassOf(0));
   EXPECT_TRUE(fold.IsLive(1023));
   EXPECT_FALSE(fold.IsLive(1));

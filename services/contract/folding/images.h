@@ -1,6 +1,6 @@
-// Groups of ghosts that do what a group with a live rank does. The groups of a parallel program
-// are the rows of a grid of ranks in one of its dimensions or several; where one row has a live
-// rank, the others are its images: they carry the same traffic at the same time between other
+// Groups of mirrored ranks that do what a group with a live rank does. The groups of a parallel
+// program are the rows of a grid of ranks in one of its dimensions or several; where one row has a
+// live rank, the others are its images: they carry the same traffic at the same time between other
 // GPUs.
 #pragma once
 

@@ -35,7 +35,7 @@ TEST(LatticeTest, OtherGroupsAreNone) {
 }
 
 TEST(ImagesTest, OtherRowsOfOneClassAreImages) {
-  // Data parallel over 4 servers of 2: two rows, one of them of ghosts.
+  // Data parallel over 4 servers of 2: two rows, one of them of mirrored ranks.
   const Fold fold = FoldOf({.ranks = 8, .live_per_class = 1});
 
   EXPECT_THAT(ImagesOf(fold, Read({0, 2, 4, 6})), ElementsAre(1u));

@@ -33,8 +33,8 @@ std::optional<std::int64_t> OnLine(std::int64_t at_a, std::int64_t at_b, std::in
   return value;
 }
 
-// The nearest live members around a ghost: ranks that differ by their numbers do so from some rank
-// on, so that the one below is the more alike.
+// The nearest live members around a mirrored rank: ranks that differ by their numbers do so from
+// some rank on, so that the one below is the more alike.
 Twin Twins::TwinAmong(const LiveOfClass& live, std::uint32_t rank) {
   const auto above = live.upper_bound(rank);
   if (above == live.begin()) {

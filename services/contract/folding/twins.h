@@ -15,8 +15,8 @@
 
 namespace eidolon::folding {
 
-// Whom a ghost mirrors. `live`: the next live member of its class below it, or else above; -1 for a
-// member that is live itself. `other`: another live member of its class, -1 without one.
+// Whom a mirrored rank mirrors. `live`: the next live member of its class below it, or else above;
+// -1 for a member that is live itself. `other`: another live member of its class, -1 without one.
 struct Twin {
   std::int32_t live = -1;
   std::int32_t other = -1;
@@ -28,25 +28,25 @@ class Twins {
   // Every member is live.
   Twins() = default;
   // `members`: their global ranks, in the group's order. Fails, naming a rank that should be live,
-  // when no live member is of a ghost's class.
+  // when no live member is of a mirrored rank's class.
   static base::Result<Twins> Of(const Fold& fold, std::span<const std::uint32_t> members);
 
-  // Of ghosts.
+  // Of mirrored ranks.
   std::size_t count() const { return count_; }
-  // Of a group with ghosts: its members, and those of them that are live, ascending.
+  // Of a group with mirrored ranks: its members, and those of them that are live, ascending.
   std::size_t size() const { return twins_.size(); }
   const std::vector<std::int32_t>& live() const { return live_; }
-  // Requires: the group has ghosts.
+  // Requires: the group has mirrored ranks.
   const Twin& at(std::int32_t rank) const { return twins_[static_cast<std::size_t>(rank)]; }
-  bool IsGhost(std::int32_t rank) const { return count_ > 0 && at(rank).live >= 0; }
+  bool IsMirrored(std::int32_t rank) const { return count_ > 0 && at(rank).live >= 0; }
 
  private:
   // Live members of one class: by global rank, the rank in the group.
   using LiveOfClass = std::map<std::uint32_t, std::int32_t>;
-  // `rank`: global, of a ghost. Requires: there is a live member.
+  // `rank`: global, of a mirrored rank. Requires: there is a live member.
   static Twin TwinAmong(const LiveOfClass& live, std::uint32_t rank);
 
-  std::vector<Twin> twins_;  // By rank; empty without ghosts.
+  std::vector<Twin> twins_;  // By rank; empty without mirrored ranks.
   std::vector<std::int32_t> live_;
   std::size_t count_ = 0;
 };

@@ -25,7 +25,7 @@ TEST(TwinsTest, MembersOfAGroupMirrorTheNextLiveMemberOfTheirClassBelow) {
   ASSERT_TRUE(twins.has_value()) << twins.error().message;
   EXPECT_EQ(twins->count(), 2u);
   EXPECT_EQ(twins->live(), (std::vector<std::int32_t>{0, 3}));
-  EXPECT_TRUE(twins->IsGhost(2));
+  EXPECT_TRUE(twins->IsMirrored(2));
   EXPECT_EQ(twins->at(2).live, 0);
   EXPECT_EQ(twins->at(2).other, 3);
 }

@@ -54,7 +54,7 @@ enum class RecordKind : std::uint16_t {
   // A profiler inside the process (activity.h).
   kActivity,     // WaitRecord, id: ActivityRequest. Answered at once; costs no virtual time.
   kActivations,  // MemoryRecord, used: the most that was kept at once for backward passes.
-  // Where ghosts' values were taken from another rank: MarkRecord + text. Of folded jobs.
+  // Where mirrored ranks' values were taken from another rank: MarkRecord + text. Of folded jobs.
   kGuessedValues,
   // For a timeline, all from here on.
   kPythonLine,        // MarkRecord + text; id: its number (python_line.h).

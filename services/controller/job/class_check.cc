@@ -19,9 +19,9 @@ double Milliseconds(std::uint64_t picoseconds) { return static_cast<double>(pico
 // What kernels and the collectives behind them do not share with others.
 std::uint64_t BusyOf(const RankIteration& iteration) { return iteration.breakdown.compute; }
 
-// A ghost of the class, near the middle; nothing when there is none.
-std::optional<std::uint32_t> GhostBetween(const folding::Fold& fold, std::uint32_t lower,
-                                          std::uint32_t upper) {
+// A mirrored rank of the class, near the middle; nothing when there is none.
+std::optional<std::uint32_t> MirroredBetween(const folding::Fold& fold, std::uint32_t lower,
+                                             std::uint32_t upper) {
   const std::uint32_t middle = lower + (upper - lower) / 2;
   const std::uint32_t which = fold.ClassOf(lower);
   for (std::uint32_t step = 0; step <= upper - lower; ++step) {
@@ -41,7 +41,7 @@ std::vector<Neighbours> NeighboursOf(const folding::Fold& fold) {
   for (const std::uint32_t rank : fold.live()) {
     const auto [at, is_first] = last.try_emplace(fold.ClassOf(rank), rank);
     if (is_first) continue;
-    if (const auto between = GhostBetween(fold, at->second, rank)) {
+    if (const auto between = MirroredBetween(fold, at->second, rank)) {
       all.push_back({.lower = at->second, .upper = rank, .between = *between});
     }
     at->second = rank;

@@ -1,6 +1,6 @@
 // Whether live ranks of a folded job that are taken to be alike have used memory and time alike.
-// Ghosts are mirrored from the live ranks next to them: where two neighbours differ, nothing says
-// which of the two the ranks between are like.
+// Mirrored ranks are mirrored from the live ranks next to them: where two neighbours differ,
+// nothing says which of the two the ranks between are like.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,12 @@
 
 namespace eidolon::controller::job {
 
-// Two live ranks of one class with ghosts of that class between them, and none that is live.
+// Two live ranks of one class with mirrored ranks of that class between them, and none that is
+// live.
 struct Neighbours {
   std::uint32_t lower = 0;
   std::uint32_t upper = 0;
-  std::uint32_t between = 0;  // A ghost near the middle, to be made live to see.
+  std::uint32_t between = 0;  // A mirrored rank near the middle, to be made live to see.
 };
 // None for a job that is not folded.
 std::vector<Neighbours> NeighboursOf(const folding::Fold& fold);

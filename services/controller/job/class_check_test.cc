@@ -44,7 +44,7 @@ TEST(ClassCheckTest, ClassesAreNotComparedWithEachOther) {
   EXPECT_THAT(MemoryWarnings(stages, memory), ElementsAre(HasSubstr("ranks 32 and 63")));
 }
 
-TEST(ClassCheckTest, NeighboursHaveGhostsBetweenThem) {
+TEST(ClassCheckTest, NeighboursHaveMirroredRanksBetweenThem) {
   const auto neighbours = [](folding::FoldOptions options) {
     std::vector<std::vector<std::uint32_t>> all;
     for (const Neighbours& one : NeighboursOf(*folding::Fold::Make(std::move(options)))) {

@@ -117,7 +117,7 @@ void FoldJob(std::uint64_t memory_bytes, std::span<const folding::Dimension> dim
                       live_bytes >> 30, " GiB, and ", memory_bytes >> 30, " GiB are free")});
     return;
   }
-  if (fold->ghosts() > 0) resolved->fold = std::move(*fold);
+  if (fold->mirrored_ranks() > 0) resolved->fold = std::move(*fold);
 }
 
 }  // namespace eidolon::controller::job

@@ -76,7 +76,7 @@ std::map<std::int32_t, double> WeightsOf(const folding::Fold& fold) {
 std::optional<FoldingSummary> FoldingOf(const folding::Fold& fold) {
   if (!fold.is_folded()) return std::nullopt;
   return FoldingSummary{.ranks = fold.ranks(),
-                        .mirrored = static_cast<std::uint32_t>(fold.ghosts()),
+                        .mirrored = static_cast<std::uint32_t>(fold.mirrored_ranks()),
                         .classes = fold.classes(),
                         .live = fold.live()};
 }

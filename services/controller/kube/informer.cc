@@ -12,7 +12,7 @@ constexpr int kWatchSecondsMin = 300;
 constexpr std::uint64_t kWatchSecondsSpread = 300;
 constexpr std::chrono::milliseconds kBackoffMin(100);
 constexpr std::chrono::milliseconds kBackoffMax(5000);
-constexpr std::chrono::milliseconds kNap(50);
+constexpr std::chrono::milliseconds kVirtualSleep(50);
 
 }  // namespace
 
@@ -51,8 +51,8 @@ void Informer::Run() {
     }
     base::Log(base::Level::kWarning, "kubernetes_watch_failed",
               {{"resource", std::string(options_.resource.plural)}, {"reason", refusal.message}});
-    for (auto left = backoff; left.count() > 0 && !stopping_; left -= kNap) {
-      std::this_thread::sleep_for(kNap);
+    for (auto left = backoff; left.count() > 0 && !stopping_; left -= kVirtualSleep) {
+      std::this_thread::sleep_for(kVirtualSleep);
     }
     backoff = std::min(backoff * 2, kBackoffMax);
   }

@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::chrono::milliseconds kLeaseNap(50);
+constexpr std::chrono::milliseconds kLeaseVirtualSleep(50);
 
 }  // namespace
 
@@ -90,7 +90,8 @@ void Lease::Run() {
       return;
     }
     const std::int64_t until_ns = clock_.MonotonicNs() + options_.retry_ns;
-    while (!stopping_ && clock_.MonotonicNs() < until_ns) std::this_thread::sleep_for(kLeaseNap);
+    while (!stopping_ && clock_.MonotonicNs() < until_ns)
+      std::this_thread::sleep_for(kLeaseVirtualSleep);
   }
 }
 

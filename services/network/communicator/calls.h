@@ -4,10 +4,10 @@
 #include <cstdint>
 
 #include "services/base/sim_time.h"
-#include "services/network/communicator/collective_book.h"
+#include "services/network/communicator/collective_table.h"
 #include "services/network/communicator/operation.h"
 #include "services/network/communicator/payload.h"
-#include "services/network/communicator/work_book.h"
+#include "services/network/communicator/work_table.h"
 
 namespace eidolon::network::communicator {
 

@@ -19,7 +19,7 @@ std::optional<std::int32_t> Communicator::GoneAndNeeded(
   if (gone_count == 0) return std::nullopt;
   for (std::size_t rank = 0; rank < gone.size(); ++rank) {
     const auto at = static_cast<std::int32_t>(rank);
-    if (!gone[rank] || IsGhost(rank)) continue;
+    if (!gone[rank] || IsMirrored(rank)) continue;
     if (IsMissing(at, disconnected)) return at;
   }
   return std::nullopt;

@@ -14,12 +14,12 @@
 #include "services/network/collective/cost.h"
 #include "services/network/collective/shape.h"
 #include "services/network/collective/traffic.h"
-#include "services/network/communicator/collective_book.h"
-#include "services/network/communicator/ghosts.h"
+#include "services/network/communicator/collective_table.h"
 #include "services/network/communicator/meeting.h"
-#include "services/network/communicator/route_book.h"
+#include "services/network/communicator/mirrored_ranks.h"
+#include "services/network/communicator/route_table.h"
 #include "services/network/communicator/row_broadcasts.h"
-#include "services/network/communicator/transfer_book.h"
+#include "services/network/communicator/transfer_table.h"
 #include "services/network/topology/topology.h"
 
 namespace eidolon::network::communicator {
@@ -37,14 +37,14 @@ struct Communicator {
   std::vector<Member> members;
   std::vector<std::uint32_t> servers;  // Of the members, each once, in order.
   std::vector<topology::Place> places;
-  // Where ghosts do what this one does, in communicators of their own: GPUs in rank order.
+  // Where mirrored ranks do what this one does, in communicators of their own: GPUs in rank order.
   std::vector<std::vector<topology::Place>> images;
   collective::Shape shape;
-  std::shared_ptr<const Ghosts> ghosts;   // Null: every member has a process.
-  std::optional<RowBroadcasts::Row> row;  // Of a folded job's mesh.
-  CollectiveBook collectives{0};
-  TransferBook transfers;
-  // Ghosts that take part in a live member's group, until that group is reached.
+  std::shared_ptr<const MirroredRanks> mirrored_ranks;  // Null: every member has a process.
+  std::optional<RowBroadcasts::Row> row;                // Of a folded job's mesh.
+  CollectiveTable collectives{0};
+  TransferTable transfers;
+  // Mirrored ranks that take part in a live member's group, until that group is reached.
   std::map<GroupId, std::vector<std::int32_t>> mirrored_groups;
   std::vector<bool> gone;  // Left, or their server has gone. Who left may still arrive.
   std::size_t gone_count = 0;
@@ -54,7 +54,7 @@ struct Communicator {
   std::map<std::uint32_t, Gathering> splits;       // By the how-manieth split.
   std::map<std::string, Gathering> folded_splits;  // By who meets.
   std::map<std::uint64_t, Running> running;
-  RouteBook routes;
+  RouteTable routes;
 
   std::string Title() const;
   // Whether calls wait in vain for a member that has gone. Its streams still come to what it called
@@ -62,8 +62,8 @@ struct Communicator {
   bool IsMissing(std::int32_t rank, const std::set<std::uint32_t>& disconnected) const;
   // A gone member that calls wait for.
   std::optional<std::int32_t> GoneAndNeeded(const std::set<std::uint32_t>& disconnected) const;
-  bool IsGhost(std::size_t rank) const {
-    return ghosts != nullptr && ghosts->IsGhost(static_cast<std::int32_t>(rank));
+  bool IsMirrored(std::size_t rank) const {
+    return mirrored_ranks != nullptr && mirrored_ranks->IsMirrored(static_cast<std::int32_t>(rank));
   }
 };
 

@@ -147,7 +147,7 @@ TEST_F(FoldedJobTest, CollectivesTakeTheTimeOfAllRanks) {
   EXPECT_EQ(job_.Estimate(id, operation)->Total(), all.Estimate(all_id, operation)->Total());
 }
 
-TEST_F(FoldedJobTest, GhostsGiveWhatFollowsFromTheLiveRanks) {
+TEST_F(FoldedJobTest, MirroredRanksGiveWhatFollowsFromTheLiveRanks) {
   const std::uint64_t id = JoinWorld();
   ASSERT_TRUE(job_.Issue(0, Gathering(id, 0, Bytes(0))).has_value());
   ASSERT_TRUE(job_.Issue(3, Gathering(id, 15, Bytes(30))).has_value());
@@ -218,7 +218,7 @@ TEST_F(FoldedJobTest, ABroadcastFromEachRankInOneGroupIsAGather) {
   }
 }
 
-TEST_F(FoldedJobTest, WhatAGhostBroadcastsAloneIsNotKnown) {
+TEST_F(FoldedJobTest, WhatAMirroredBroadcastsAloneIsNotKnown) {
   const std::uint64_t id = JoinWorld();
   for (const std::int32_t rank : {0, 15}) {
     ASSERT_TRUE(job_.Issue(ServerOf(static_cast<std::uint32_t>(rank)),
@@ -236,10 +236,10 @@ TEST_F(FoldedJobTest, WhatAGhostBroadcastsAloneIsNotKnown) {
   ASSERT_THAT(values, SizeIs(1));
   EXPECT_FALSE(values[0].known);
   EXPECT_EQ(values[0].guessed, 1u);
-  EXPECT_EQ(values[0].site, "train.py:7") << "a program that asks for a ghost by name";
+  EXPECT_EQ(values[0].site, "train.py:7") << "a program that asks for a mirrored rank by name";
 }
 
-TEST_F(FoldedJobTest, WhatAGhostBroadcastsInItsRowIsWhatTheLiveRankOfAnotherRowDoes) {
+TEST_F(FoldedJobTest, WhatAMirroredBroadcastsInItsRowIsWhatTheLiveRankOfAnotherRowDoes) {
   const std::vector<std::uint32_t> first = {0, 1, 2, 3}, last = {12, 13, 14, 15};
   ASSERT_TRUE(job_.Join(0, "a", 4, Arriving(0, first)).has_value());
   ASSERT_TRUE(job_.Join(3, "b", 4, Arriving(15, last)).has_value());
@@ -333,7 +333,7 @@ TEST_F(FoldedJobTest, MembersOfASplitMeetHoweverManyOthersEachOfThemHeardOf) {
             recorder_.All<JoinedNotice>(3).back().communicator);
 }
 
-TEST_F(FoldedJobTest, ARingOfTransfersClosesOverGhosts) {
+TEST_F(FoldedJobTest, ARingOfTransfersClosesOverMirroredRanks) {
   const std::uint64_t id = JoinWorld();
   for (const std::int32_t rank : {0, 15}) {
     const Operation step = {.kind = Kind::kPointToPoint,
@@ -356,7 +356,7 @@ TEST_F(FoldedJobTest, ARingOfTransfersClosesOverGhosts) {
   EXPECT_THAT(job_.Waits(), IsEmpty());
 }
 
-TEST_F(FoldedJobTest, ARankThatOnlySendsToAGhostShowsWhatRanksDifferBy) {
+TEST_F(FoldedJobTest, ARankThatOnlySendsToAMirroredShowsWhatRanksDifferBy) {
   const std::uint64_t id = JoinWorld();
   // The first stage of a pipeline of four.
   const Operation send = {.kind = Kind::kPointToPoint,
@@ -374,7 +374,7 @@ TEST_F(FoldedJobTest, ARankThatOnlySendsToAGhostShowsWhatRanksDifferBy) {
   EXPECT_THAT(recorder_.started, IsEmpty());
 }
 
-TEST_F(FoldedJobTest, TransfersOfAStageLoadTheFabricForAllItsGhosts) {
+TEST_F(FoldedJobTest, TransfersOfAStageLoadTheFabricForAllItsMirroredRanks) {
   // Four stages of four ranks; the first rank of each is live.
   JobPlan plan = PlanOf({0});
   plan.fold = *folding::Fold::Make(
@@ -405,7 +405,7 @@ TEST_F(FoldedJobTest, TransfersOfAStageLoadTheFabricForAllItsGhosts) {
   EXPECT_THAT(recorder.All<CommittedNotice>(0), SizeIs(1));
 }
 
-TEST_F(FoldedJobTest, GroupsOfGhostsLoadTheFabricAsTheirOriginalDoes) {
+TEST_F(FoldedJobTest, GroupsOfMirroredRanksLoadTheFabricAsTheirOriginalDoes) {
   const std::uint64_t world = JoinWorld();
   Arrival arrival = Arriving(0, {0, 4, 8, 12});
   arrival.color = 1;
@@ -449,7 +449,7 @@ TEST_F(FoldedJobTest, RanksOnOtherGpusThanTheirNumbersSayAreRefused) {
   EXPECT_THAT(joined.error().message, HasSubstr("rank 0 uses GPU 2"));
 }
 
-TEST_F(FoldedJobTest, WhoWaitsForALiveRankIsDescribedWithoutTheGhosts) {
+TEST_F(FoldedJobTest, WhoWaitsForALiveRankIsDescribedWithoutTheMirroredRanks) {
   ASSERT_TRUE(job_.Join(0, "id", kRanks, Arriving(0, World())).has_value());
 
   EXPECT_THAT(job_.Waits(), ElementsAre(HasSubstr("its rank 15 has not come")));

@@ -45,9 +45,9 @@ Result<Gathering> FoldedMembers::GatheringOf(std::int32_t size, const Arrival& a
                       StrCat("rank ", arrival.member.global_rank, " names ", arrival.members.size(),
                              " members of a communicator of ", size, " ranks"));
   }
-  std::vector<bool> ghosts;
-  for (const std::uint32_t rank : arrival.members) ghosts.push_back(!fold_.IsLive(rank));
-  return Gathering(std::move(ghosts));
+  std::vector<bool> mirrored_ranks;
+  for (const std::uint32_t rank : arrival.members) mirrored_ranks.push_back(!fold_.IsLive(rank));
+  return Gathering(std::move(mirrored_ranks));
 }
 
 std::vector<Arrival> FoldedMembers::Everyone(const Gathering& gathering) const {
@@ -67,11 +67,12 @@ std::vector<Arrival> FoldedMembers::Everyone(const Gathering& gathering) const {
   return all;
 }
 
-Result<std::shared_ptr<const Ghosts>> FoldedMembers::GhostsOf(const Gathering& gathering) const {
-  auto ghosts = Ghosts::Of(fold_, FirstOf(gathering).members);
-  if (!ghosts) return std::unexpected(ghosts.error());
-  if (ghosts->count() == 0) return nullptr;
-  return std::make_shared<const Ghosts>(std::move(*ghosts));
+Result<std::shared_ptr<const MirroredRanks>> FoldedMembers::MirroredRanksOf(
+    const Gathering& gathering) const {
+  auto mirrored_ranks = MirroredRanks::Of(fold_, FirstOf(gathering).members);
+  if (!mirrored_ranks) return std::unexpected(mirrored_ranks.error());
+  if (mirrored_ranks->count() == 0) return nullptr;
+  return std::make_shared<const MirroredRanks>(std::move(*mirrored_ranks));
 }
 
 std::vector<std::vector<topology::Place>> FoldedMembers::ImagesOf(

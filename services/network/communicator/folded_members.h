@@ -10,8 +10,8 @@
 
 #include "services/base/error.h"
 #include "services/contract/folding/fold.h"
-#include "services/network/communicator/ghosts.h"
 #include "services/network/communicator/meeting.h"
+#include "services/network/communicator/mirrored_ranks.h"
 #include "services/network/topology/topology.h"
 
 namespace eidolon::network::communicator {
@@ -32,13 +32,14 @@ class FoldedMembers {
   // For the members of a communicator, as the first to arrive names them. Fails when they are not
   // `size`.
   base::Result<Gathering> GatheringOf(std::int32_t size, const Arrival& arrival) const;
-  // All members, ghosts included. Requires: everybody who arrives has arrived.
+  // All members, mirrored ranks included. Requires: everybody who arrives has arrived.
   std::vector<Arrival> Everyone(const Gathering& gathering) const;
   // Null when all members are live. Requires: any; somebody has arrived.
-  base::Result<std::shared_ptr<const Ghosts>> GhostsOf(const Gathering& gathering) const;
-  // GPUs of the groups of ghosts that do what `members` do, each in rank order; `placement`:
-  // position of each server. None for a group inside of one domain of NVLinks, which loads nothing
-  // that others use.
+  base::Result<std::shared_ptr<const MirroredRanks>> MirroredRanksOf(
+      const Gathering& gathering) const;
+  // GPUs of the groups of mirrored ranks that do what `members` do, each in rank order;
+  // `placement`: position of each server. None for a group inside of one domain of NVLinks, which
+  // loads nothing that others use.
   std::vector<std::vector<topology::Place>> ImagesOf(const topology::Topology& topology,
                                                      std::span<const std::uint32_t> placement,
                                                      std::span<const Member> members) const;

@@ -7,7 +7,7 @@
 #include "services/base/text.h"
 #include "services/contract/folding/rank_runs.h"
 #include "services/network/collective/buffers.h"
-#include "services/network/communicator/ghost_transfers.h"
+#include "services/network/communicator/mirrored_transfers.h"
 #include "services/network/communicator/report.h"
 
 namespace eidolon::network::communicator {
@@ -49,7 +49,7 @@ Job::Job(std::uint64_t number, const topology::Topology& topology, JobPlan plan,
       tuning_(std::move(plan.tuning)),
       folded_(std::move(plan.fold), plan.ranks_per_server),
       row_broadcasts_(folded_.fold()),
-      seclusion_(topology_, placement_),
+      quarantine_(topology_, placement_),
       work_(folded_.fold()),
       communicators_of_(placement_.size()) {
   for (std::uint32_t position : placement_) CHECK(topology_.Contains({position, 0}));
@@ -87,9 +87,9 @@ std::uint32_t Job::NextOrdinal(const Member& member) {
   return ordinals_[{member.server, member.device}]++;
 }
 
-// The first rank of a group, which gives it its unique id, may be a ghost, and then live members
-// have been given different ones. They meet as the members that they name, in the order of the
-// communicators that a rank enters with them.
+// The first rank of a group, which gives it its unique id, may be a mirrored rank, and then live
+// members have been given different ones. They meet as the members that they name, in the order of
+// the communicators that a rank enters with them.
 std::string Job::MeetingOf(const Arrival& arrival, std::uint64_t parent) {
   std::string name = parent == 0 ? std::string() : StrCat("split of ", parent, ": ");
   for (const folding::RankRun& run : folding::RunsOf(arrival.members)) {
@@ -205,21 +205,21 @@ void Job::CompleteFoldedSplit(Communicator& parent, const Gathering& gathering) 
     }
     arrival.rank = static_cast<std::int32_t>(in_parent - parent.members.begin());
   }
-  const auto ghosts = folded_.GhostsOf(gathering);
-  if (!ghosts) return FailGathering(gathering, ghosts.error().message);
+  const auto mirrored_ranks = folded_.MirroredRanksOf(gathering);
+  if (!mirrored_ranks) return FailGathering(gathering, mirrored_ranks.error().message);
   const SimTime finish =
       flow::Later(LatestReady(gathering),
                   collective::SplitTime(static_cast<std::uint32_t>(parent.members.size())));
-  Announce(Found(arrivals, *ghosts), arrivals, finish, true);
+  Announce(Found(arrivals, *mirrored_ranks), arrivals, finish, true);
 }
 
 Communicator& Job::Found(const std::vector<Arrival>& arrivals,
-                         std::shared_ptr<const Ghosts> ghosts) {
-  const auto is_ghost = [&](std::size_t rank) {
-    return ghosts != nullptr && ghosts->IsGhost(static_cast<std::int32_t>(rank));
+                         std::shared_ptr<const MirroredRanks> mirrored_ranks) {
+  const auto is_mirrored_rank = [&](std::size_t rank) {
+    return mirrored_ranks != nullptr && mirrored_ranks->IsMirrored(static_cast<std::int32_t>(rank));
   };
   std::size_t first = 0;
-  while (is_ghost(first)) ++first;
+  while (is_mirrored_rank(first)) ++first;
   const Arrival& leader = arrivals[first];
   const std::uint64_t device = (std::uint64_t{leader.member.server} << 16) + leader.member.device;
   const std::uint64_t id = ((device + 1) << 32) + leader.ordinal;
@@ -231,14 +231,15 @@ Communicator& Job::Found(const std::vector<Arrival>& arrivals,
     if (made.name.empty()) made.name = arrival.name;
     made.members.push_back(arrival.member);
     made.places.push_back({placement_[arrival.member.server], arrival.member.device});
-    // Nobody waits for a ghost, and a ghost waits for nobody.
+    // Nobody waits for a mirrored rank, and a mirrored rank waits for nobody.
     const std::size_t rank = made.members.size() - 1;
-    const bool ghost = is_ghost(rank);
-    if (!ghost) made.servers.push_back(arrival.member.server);
+    const bool mirrored_rank = is_mirrored_rank(rank);
+    if (!mirrored_rank) made.servers.push_back(arrival.member.server);
     const Member& actor =
-        ghost ? arrivals[ghosts->TwinOf(static_cast<std::int32_t>(rank))].member : arrival.member;
+        mirrored_rank ? arrivals[mirrored_ranks->TwinOf(static_cast<std::int32_t>(rank))].member
+                      : arrival.member;
     acting.push_back({actor.server, actor.device});
-    made.gone.push_back(ghost || disconnected_.contains(arrival.member.server));
+    made.gone.push_back(mirrored_rank || disconnected_.contains(arrival.member.server));
     if (made.gone.back()) ++made.gone_count;
   }
   std::sort(made.servers.begin(), made.servers.end());
@@ -246,12 +247,13 @@ Communicator& Job::Found(const std::vector<Arrival>& arrivals,
   for (std::uint32_t server : made.servers) communicators_of_[server].insert(id);
   made.shape = collective::ShapeOf(topology_, made.places);
   made.shape.tuning = tuning_;
-  made.ghosts = std::move(ghosts);
-  made.collectives = CollectiveBook(static_cast<std::int32_t>(arrivals.size()), made.ghosts);
+  made.mirrored_ranks = std::move(mirrored_ranks);
+  made.collectives =
+      CollectiveTable(static_cast<std::int32_t>(arrivals.size()), made.mirrored_ranks);
   made.split_calls.assign(arrivals.size(), 0);
   made.images = folded_.ImagesOf(topology_, placement_, made.members);
   made.row = row_broadcasts_.Enter(RanksOf(made.members));
-  seclusion_.Enter(id, made.places, made.images, acting);
+  quarantine_.Enter(id, made.places, made.images, acting);
   return made;
 }
 
@@ -269,7 +271,7 @@ void Job::Announce(const Communicator& communicator, const std::vector<Arrival>&
     for (const Arrival& arrival : arrivals) notice.parent_ranks.push_back(arrival.rank);
   }
   for (std::size_t rank = 0; rank < arrivals.size(); ++rank) {
-    if (communicator.IsGhost(rank)) continue;
+    if (communicator.IsMirrored(rank)) continue;
     notice.request = arrivals[rank].request;
     notice.rank = static_cast<std::int32_t>(rank);
     Tell(arrivals[rank].member.server, notice);
@@ -282,15 +284,15 @@ void Job::CompleteJoin(const Gathering& gathering) {
     FailGathering(gathering, distinct.error().message);
     return;
   }
-  std::shared_ptr<const Ghosts> ghosts;
+  std::shared_ptr<const MirroredRanks> mirrored_ranks;
   if (folded_.any()) {
-    auto found = folded_.GhostsOf(gathering);
+    auto found = folded_.MirroredRanksOf(gathering);
     if (!found) return FailGathering(gathering, found.error().message);
-    ghosts = std::move(*found);
+    mirrored_ranks = std::move(*found);
   }
   const SimTime finish = flow::Later(
       LatestReady(gathering), collective::InitTime(static_cast<std::uint32_t>(arrivals.size())));
-  Announce(Found(arrivals, std::move(ghosts)), arrivals, finish, false);
+  Announce(Found(arrivals, std::move(mirrored_ranks)), arrivals, finish, false);
 }
 
 void Job::CompleteSplit(const Communicator& parent, const Gathering& gathering) {
@@ -337,7 +339,7 @@ void Job::FailUnlike(Communicator& communicator, std::int32_t rank, std::int32_t
   std::erase_if(by, [&](const folding::Dimension& dimension) {
     return std::ranges::count(folded_.fold().dimensions(), dimension) > 0;
   });
-  const std::int32_t twin = communicator.ghosts->TwinOf(peer);
+  const std::int32_t twin = communicator.mirrored_ranks->TwinOf(peer);
   Fail(communicator,
        StrCat(communicator.Title(), ": ", NameRanks(communicator.members, {rank}),
               " sends to or receives from ", NameRanks(communicator.members, {peer}),
@@ -351,9 +353,9 @@ void Job::Fail(Communicator& communicator, const std::string& reason,
                const std::vector<folding::Dimension>& ranks_differ_by) {
   if (communicator.failure) return;
   communicator.failure = reason;
-  communicator.collectives =
-      CollectiveBook(static_cast<std::int32_t>(communicator.members.size()), communicator.ghosts);
-  communicator.transfers = TransferBook();
+  communicator.collectives = CollectiveTable(static_cast<std::int32_t>(communicator.members.size()),
+                                             communicator.mirrored_ranks);
+  communicator.transfers = TransferTable();
   communicator.mirrored_groups.clear();
   communicator.running.clear();
   audience_.Cancel(number_, communicator.id);
@@ -393,17 +395,18 @@ std::vector<std::string> Job::Waits() const {
       lines.push_back(StrCat(title, ": ", Describe(incomplete, communicator.members)));
     }
     for (const auto& incomplete : communicator.transfers.Unfinished()) {
-      // What ghosts wait for follows from what live members wait for.
+      // What mirrored ranks wait for follows from what live members wait for.
       const Pair& pair = incomplete.pair;
       const std::int32_t waits = incomplete.sender_waits ? pair.from : pair.to;
       const std::int32_t partner = incomplete.sender_waits ? pair.to : pair.from;
-      if (communicator.IsGhost(static_cast<std::size_t>(waits))) continue;
+      if (communicator.IsMirrored(static_cast<std::size_t>(waits))) continue;
       std::string line = StrCat(title, ": ", Describe(incomplete, communicator.members));
-      if (communicator.IsGhost(static_cast<std::size_t>(partner))) {
+      if (communicator.IsMirrored(static_cast<std::size_t>(partner))) {
         const std::string rank = NameRanks(communicator.members, {partner});
-        line += StrCat(" (", rank, " is mirrored from ",
-                       NameRanks(communicator.members, {communicator.ghosts->TwinOf(partner)}),
-                       ", which does nothing like it: make ", rank, " live)");
+        line +=
+            StrCat(" (", rank, " is mirrored from ",
+                   NameRanks(communicator.members, {communicator.mirrored_ranks->TwinOf(partner)}),
+                   ", which does nothing like it: make ", rank, " live)");
       }
       lines.push_back(std::move(line));
     }
@@ -412,7 +415,8 @@ std::vector<std::string> Job::Waits() const {
     const auto found = communicators_.find(waiter.communicator);
     if (found == communicators_.end() || found->second.failure) continue;
     lines.push_back(StrCat(found->second.Title(), ": broadcast ", waiter.sequence,
-                           " from a ghost waits for that of rank ", giver, " in a group like it"));
+                           " from a mirrored rank waits for that of rank ", giver,
+                           " in a group like it"));
   }
   return lines;
 }

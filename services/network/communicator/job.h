@@ -22,20 +22,20 @@
 #include "services/network/collective/traffic.h"
 #include "services/network/communicator/audience.h"
 #include "services/network/communicator/calls.h"
-#include "services/network/communicator/collective_book.h"
+#include "services/network/communicator/collective_table.h"
 #include "services/network/communicator/communicator.h"
 #include "services/network/communicator/folded_members.h"
-#include "services/network/communicator/ghosts.h"
 #include "services/network/communicator/job_plan.h"
 #include "services/network/communicator/meeting.h"
+#include "services/network/communicator/mirrored_ranks.h"
 #include "services/network/communicator/notice.h"
 #include "services/network/communicator/operation.h"
-#include "services/network/communicator/route_book.h"
+#include "services/network/communicator/quarantine.h"
+#include "services/network/communicator/route_table.h"
 #include "services/network/communicator/row_broadcasts.h"
 #include "services/network/communicator/row_calls.h"
-#include "services/network/communicator/seclusion.h"
-#include "services/network/communicator/transfer_book.h"
-#include "services/network/communicator/work_book.h"
+#include "services/network/communicator/transfer_table.h"
+#include "services/network/communicator/work_table.h"
 #include "services/network/flow/transfer.h"
 #include "services/network/flow/transfer_set.h"
 #include "services/network/topology/topology.h"
@@ -100,14 +100,15 @@ class Job {
   std::string MeetingOf(const Arrival& arrival, std::uint64_t parent);
   base::Result<void> SplitFolded(Communicator& parent, Arrival arrival);
   void CompleteFoldedSplit(Communicator& parent, const Gathering& gathering);
-  Communicator& Found(const std::vector<Arrival>& arrivals, std::shared_ptr<const Ghosts> ghosts);
+  Communicator& Found(const std::vector<Arrival>& arrivals,
+                      std::shared_ptr<const MirroredRanks> mirrored_ranks);
   void CompleteJoin(const Gathering& gathering);
   void CompleteSplit(const Communicator& parent, const Gathering& gathering);
   void Announce(const Communicator& communicator, const std::vector<Arrival>& arrivals,
                 base::SimTime finish, bool split);
   void Fail(Communicator& communicator, const std::string& reason,
             const std::vector<folding::Dimension>& ranks_differ_by = {});
-  // Ranks of one class are not alike: `rank` sends to or receives from the ghost `peer`.
+  // Ranks of one class are not alike: `rank` sends to or receives from the mirrored rank `peer`.
   void FailUnlike(Communicator& communicator, std::int32_t rank, std::int32_t peer,
                   const Operation& operation);
   // False, and they fail, when another row of its class has called something else in its place.
@@ -121,24 +122,24 @@ class Job {
   base::Result<void> IssueCollective(Communicator& communicator, IssueCall call);
   base::Result<void> IssueTransfers(Communicator& communicator, IssueCall call);
   void TellBroadcast(const Communicator& communicator, std::int32_t root,
-                     CollectiveBook::Values values);
-  void TellValues(const Communicator& communicator, const CollectiveBook::Values& values);
+                     CollectiveTable::Values values);
+  void TellValues(const Communicator& communicator, const CollectiveTable::Values& values);
   void TellTransferred(const Communicator& communicator,
-                       const std::vector<TransferBook::Values>& all);
+                       const std::vector<TransferTable::Values>& all);
   // Tells receivers how early what they wait for can come, as far as that is news.
   void TellBounds(Communicator& communicator, const GroupId& group);
   using Traffic = std::function<std::vector<flow::LinkUse>(const std::vector<topology::Place>&)>;
-  void StartEverywhere(Communicator& communicator, flow::Transfer transfer, RouteBook::Key route,
+  void StartEverywhere(Communicator& communicator, flow::Transfer transfer, RouteTable::Key route,
                        const Traffic& traffic);
-  void StartCollective(Communicator& communicator, const CollectiveBook::Ready& ready);
-  void StartTransfer(Communicator& communicator, const TransferBook::Ready& ready);
+  void StartCollective(Communicator& communicator, const CollectiveTable::Ready& ready);
+  void StartTransfer(Communicator& communicator, const TransferTable::Ready& ready);
   collective::TransferCost CostBetween(const Communicator& communicator, std::int32_t from,
                                        std::int32_t to, std::uint64_t bytes) const;
   void CommitCollective(Communicator& communicator, flow::Finish finish);
   void TellCommitted(const Communicator& communicator, const collective::Cost& cost,
                      const flow::Finish& finish, bool foreseen);
   static bool AllForeseen(const Communicator& communicator);
-  void CommitGroup(const Communicator& communicator, TransferBook::Done done);
+  void CommitGroup(const Communicator& communicator, TransferTable::Done done);
   void Tell(std::uint32_t server, Notice notice);
 
   std::uint64_t number_;
@@ -149,8 +150,8 @@ class Job {
   FoldedMembers folded_;
   RowBroadcasts row_broadcasts_;
   RowCalls row_calls_;
-  Seclusion seclusion_;
-  WorkBook work_;
+  Quarantine quarantine_;
+  WorkTable work_;
   std::map<std::string, Gathering> joins_;  // By unique id; of a folded job by its members.
   // Communicators that a live rank of a folded job has entered, by their members.
   std::map<std::pair<std::int32_t, std::string>, std::uint32_t> entered_;

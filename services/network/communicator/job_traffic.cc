@@ -5,8 +5,8 @@
 #include "services/base/check.h"
 #include "services/base/log.h"
 #include "services/base/text.h"
-#include "services/network/communicator/ghost_transfers.h"
 #include "services/network/communicator/job.h"
+#include "services/network/communicator/mirrored_transfers.h"
 #include "services/network/communicator/report.h"
 #include "services/network/communicator/row_calls.h"
 
@@ -33,7 +33,7 @@ Result<void> Job::Issue(std::uint32_t server, IssueCall call) {
 void Job::CompareWork(const Communicator& communicator, const IssueCall& call) {
   const auto rank = static_cast<std::uint32_t>(
       communicator.members[static_cast<std::size_t>(call.rank)].global_rank);
-  for (WorkBook::Difference& difference : work_.Add(rank, call.work, call.operation)) {
+  for (WorkTable::Difference& difference : work_.Add(rank, call.work, call.operation)) {
     Tell(difference.reference / folded_.ranks_per_server(),
          WorkDiffersNotice{.rank = difference.reference, .where = std::move(difference.where)});
   }
@@ -62,7 +62,7 @@ Result<void> Job::IssueCollective(Communicator& communicator, IssueCall call) {
     if (communicator.failure) return {};
   }
   if (communicator.row && !RowsAreAlike(communicator, call)) return {};
-  for (const CollectiveBook::Values& values : *issued) {
+  for (const CollectiveTable::Values& values : *issued) {
     const bool is_broadcast =
         call.operation.kind == Kind::kBroadcast && values.sequence == call.sequence;
     if (is_broadcast && communicator.row) {
@@ -93,10 +93,10 @@ bool Job::RowsAreAlike(Communicator& communicator, const IssueCall& call) {
 
 // A folded job's broadcast in a row of its mesh.
 void Job::TellBroadcast(const Communicator& communicator, std::int32_t root,
-                        CollectiveBook::Values values) {
+                        CollectiveTable::Values values) {
   const std::size_t size = values.results.size();
   const std::uint64_t sequence = values.sequence;
-  if (!communicator.IsGhost(static_cast<std::size_t>(root))) {
+  if (!communicator.IsMirrored(static_cast<std::size_t>(root))) {
     const Payload given =
         values.results.front();  // What a broadcast gives to one, it gives to all.
     const auto waiters = row_broadcasts_.Give(*communicator.row, root, sequence, given);
@@ -123,7 +123,7 @@ void Job::TellBroadcast(const Communicator& communicator, std::int32_t root,
   }
 }
 
-void Job::TellValues(const Communicator& communicator, const CollectiveBook::Values& values) {
+void Job::TellValues(const Communicator& communicator, const CollectiveTable::Values& values) {
   auto guessed = static_cast<std::uint32_t>(values.guessed);
   const std::vector<std::int32_t>& callers = communicator.collectives.callers();
   for (std::size_t at = 0; at < callers.size(); ++at) {
@@ -141,13 +141,14 @@ void Job::TellValues(const Communicator& communicator, const CollectiveBook::Val
 }
 
 Result<void> Job::IssueTransfers(Communicator& communicator, IssueCall call) {
-  std::vector<GhostGroup> mirrored;
-  if (communicator.ghosts != nullptr) {
-    if (const auto peer = FindUnlike(*communicator.ghosts, call.rank, call.operation)) {
+  std::vector<MirroredGroup> mirrored;
+  if (communicator.mirrored_ranks != nullptr) {
+    if (const auto peer = FindUnlike(*communicator.mirrored_ranks, call.rank, call.operation)) {
       FailUnlike(communicator, call.rank, *peer, call.operation);
       return {};
     }
-    mirrored = GhostGroupsOf(*communicator.ghosts, call.rank, call.operation, call.payload);
+    mirrored =
+        MirroredGroupsOf(*communicator.mirrored_ranks, call.rank, call.operation, call.payload);
   }
   const auto issued = communicator.transfers.Issue({call.rank, call.sequence}, call.operation,
                                                    std::move(call.payload));
@@ -168,7 +169,7 @@ Result<void> Job::IssueTransfers(Communicator& communicator, IssueCall call) {
   TellTransferred(communicator, *issued);
   const GroupId own{call.rank, call.sequence};
   TellBounds(communicator, own);
-  for (GhostGroup& group : mirrored) {
+  for (MirroredGroup& group : mirrored) {
     const auto done = communicator.transfers.Issue({group.rank, call.sequence}, group.operation,
                                                    std::move(group.payload));
     if (!done) {
@@ -182,9 +183,9 @@ Result<void> Job::IssueTransfers(Communicator& communicator, IssueCall call) {
 }
 
 void Job::TellTransferred(const Communicator& communicator,
-                          const std::vector<TransferBook::Values>& all) {
-  for (const TransferBook::Values& values : all) {
-    if (communicator.IsGhost(static_cast<std::size_t>(values.group.rank))) continue;
+                          const std::vector<TransferTable::Values>& all) {
+  for (const TransferTable::Values& values : all) {
+    if (communicator.IsMirrored(static_cast<std::size_t>(values.group.rank))) continue;
     const auto rank = static_cast<std::size_t>(values.group.rank);
     Tell(communicator.members[rank].server,
          ValuesNotice{.communicator = communicator.id,
@@ -205,15 +206,15 @@ Result<void> Job::Post(std::uint32_t server, const PostCall& call) {
   if (call.point_to_point) {
     const auto posted = communicator.transfers.Post({call.rank, call.sequence}, call.ready);
     if (!posted) return std::unexpected(posted.error());
-    for (const TransferBook::Ready& ready : *posted) StartTransfer(communicator, ready);
+    for (const TransferTable::Ready& ready : *posted) StartTransfer(communicator, ready);
     TellBounds(communicator, {call.rank, call.sequence});
     const auto mirrored = communicator.mirrored_groups.extract(GroupId{call.rank, call.sequence});
     if (mirrored.empty()) return {};
-    for (const std::int32_t ghost : mirrored.mapped()) {
-      const auto started = communicator.transfers.Post({ghost, call.sequence}, call.ready);
+    for (const std::int32_t mirrored_rank : mirrored.mapped()) {
+      const auto started = communicator.transfers.Post({mirrored_rank, call.sequence}, call.ready);
       if (!started) return std::unexpected(started.error());
-      for (const TransferBook::Ready& ready : *started) StartTransfer(communicator, ready);
-      TellBounds(communicator, {ghost, call.sequence});
+      for (const TransferTable::Ready& ready : *started) StartTransfer(communicator, ready);
+      TellBounds(communicator, {mirrored_rank, call.sequence});
     }
     return {};
   }
@@ -233,17 +234,17 @@ Result<void> Job::Bound(std::uint32_t server, const PostCall& call) {
   TellBounds(communicator, own);
   const auto mirrored = communicator.mirrored_groups.find(own);
   if (mirrored == communicator.mirrored_groups.end()) return {};
-  for (const std::int32_t ghost : mirrored->second) {
-    communicator.transfers.Bound({ghost, call.sequence}, call.ready);
-    TellBounds(communicator, {ghost, call.sequence});
+  for (const std::int32_t mirrored_rank : mirrored->second) {
+    communicator.transfers.Bound({mirrored_rank, call.sequence}, call.ready);
+    TellBounds(communicator, {mirrored_rank, call.sequence});
   }
   return {};
 }
 
 void Job::TellBounds(Communicator& communicator, const GroupId& group) {
-  for (const TransferBook::Ready& open : communicator.transfers.BoundsOf(group)) {
+  for (const TransferTable::Ready& open : communicator.transfers.BoundsOf(group)) {
     const auto receiver = static_cast<std::size_t>(open.pair.to);
-    if (communicator.IsGhost(receiver)) continue;
+    if (communicator.IsMirrored(receiver)) continue;
     const collective::TransferCost cost =
         CostBetween(communicator, open.pair.from, open.pair.to, open.bytes);
     const base::SimTime end = flow::Later(
@@ -256,9 +257,9 @@ void Job::TellBounds(Communicator& communicator, const GroupId& group) {
   }
 }
 
-// The members' own transfer, and those of the ghosts that do the same.
-void Job::StartEverywhere(Communicator& communicator, flow::Transfer transfer, RouteBook::Key route,
-                          const Traffic& traffic) {
+// The members' own transfer, and those of the mirrored ranks that do the same.
+void Job::StartEverywhere(Communicator& communicator, flow::Transfer transfer,
+                          RouteTable::Key route, const Traffic& traffic) {
   transfer.key.job = number_;
   transfer.key.communicator = communicator.id;
   const auto start = [&](std::uint32_t image, const std::vector<topology::Place>& places) {
@@ -273,7 +274,7 @@ void Job::StartEverywhere(Communicator& communicator, flow::Transfer transfer, R
   }
 }
 
-void Job::StartCollective(Communicator& communicator, const CollectiveBook::Ready& ready) {
+void Job::StartCollective(Communicator& communicator, const CollectiveTable::Ready& ready) {
   const Operation& operation = ready.operation;
   const Cost cost =
       collective::CostOf({.kind = operation.kind, .bytes = operation.bytes}, communicator.shape);
@@ -298,7 +299,7 @@ collective::TransferCost Job::CostBetween(const Communicator& communicator, std:
                                          communicator.places[static_cast<std::size_t>(to)], bytes);
 }
 
-void Job::StartTransfer(Communicator& communicator, const TransferBook::Ready& ready) {
+void Job::StartTransfer(Communicator& communicator, const TransferTable::Ready& ready) {
   const Pair& pair = ready.pair;
   const collective::TransferCost cost = CostBetween(communicator, pair.from, pair.to, ready.bytes);
   const auto from = static_cast<std::uint32_t>(pair.from);
@@ -345,11 +346,11 @@ void Job::Finished(flow::Finish finish) {
   if (found == communicators_.end() || found->second.failure) return;
   Communicator& communicator = found->second;
   if (finish.key.image != 0) {
-    // Ghosts wait for nothing.
+    // Mirrored ranks wait for nothing.
   } else if (finish.key.point_to_point) {
     const Pair pair{static_cast<std::int32_t>(finish.key.from),
                     static_cast<std::int32_t>(finish.key.to), finish.key.sequence};
-    for (TransferBook::Done& done : communicator.transfers.Finish(pair, finish)) {
+    for (TransferTable::Done& done : communicator.transfers.Finish(pair, finish)) {
       CommitGroup(communicator, std::move(done));
     }
   } else {
@@ -360,7 +361,7 @@ void Job::Finished(flow::Finish finish) {
 
 std::span<const Decider> Job::DecidersOf(const flow::TransferKey& key) const {
   if (key.point_to_point || key.image != 0) return {};
-  return seclusion_.DecidersOf(key.communicator);
+  return quarantine_.DecidersOf(key.communicator);
 }
 
 // What runs was told to end before anything that those who decide start later.
@@ -381,7 +382,7 @@ bool Job::Foresee(const flow::Finish& finish) {
     return before.second.foreseen.has_value();
   });
   if (!is_first || !communicator.transfers.Idle()) return false;
-  for (const Seclusion::Id id : seclusion_.RivalsOf(communicator.id)) {
+  for (const Quarantine::Id id : quarantine_.RivalsOf(communicator.id)) {
     const Communicator& rival = communicators_.at(id);
     if (!rival.collectives.Idle() || !rival.transfers.Idle() || !AllForeseen(rival)) return false;
   }
@@ -423,8 +424,8 @@ void Job::TellCommitted(const Communicator& communicator, const Cost& cost,
   }
 }
 
-void Job::CommitGroup(const Communicator& communicator, TransferBook::Done done) {
-  if (communicator.IsGhost(static_cast<std::size_t>(done.group.rank))) return;
+void Job::CommitGroup(const Communicator& communicator, TransferTable::Done done) {
+  if (communicator.IsMirrored(static_cast<std::size_t>(done.group.rank))) return;
   const collective::TransferCost cost =
       CostBetween(communicator, done.group.rank, done.largest_peer, done.bytes_max);
   audience_.Ended(collective::Algorithm::kPointToPoint, cost.protocol);
@@ -489,7 +490,7 @@ void Job::EraseIfAbandoned(std::uint64_t id) {
   if (!silent && !unheard) return;
   if (!silent) audience_.Cancel(number_, id);
   for (std::uint32_t server : communicator.servers) communicators_of_[server].erase(id);
-  seclusion_.Leave(id);
+  quarantine_.Leave(id);
   communicators_.erase(found);
 }
 

@@ -43,11 +43,11 @@ class Gathering {
  public:
   explicit Gathering(std::int32_t size)
       : Gathering(std::vector<bool>(static_cast<std::size_t>(size))) {}
-  // By rank: who is a ghost, and will not enter.
-  explicit Gathering(std::vector<bool> ghosts)
-      : arrivals_(ghosts.size()),
-        callers_(static_cast<std::int32_t>(std::ranges::count(ghosts, false))),
-        ghosts_(std::move(ghosts)) {}
+  // By rank: who is a mirrored rank, and will not enter.
+  explicit Gathering(std::vector<bool> mirrored_ranks)
+      : arrivals_(mirrored_ranks.size()),
+        callers_(static_cast<std::int32_t>(std::ranges::count(mirrored_ranks, false))),
+        mirrored_ranks_(std::move(mirrored_ranks)) {}
 
   // True once all callers are there. Fails on a rank out of range, taken, of another size, or with
   // other members.
@@ -55,12 +55,12 @@ class Gathering {
   std::int32_t size() const { return static_cast<std::int32_t>(arrivals_.size()); }
   // In rank order; empty where a rank is missing.
   const std::vector<std::optional<Arrival>>& arrivals() const { return arrivals_; }
-  bool IsGhost(std::size_t rank) const { return ghosts_[rank]; }
+  bool IsMirrored(std::size_t rank) const { return mirrored_ranks_[rank]; }
 
  private:
   std::vector<std::optional<Arrival>> arrivals_;
   std::int32_t callers_;
-  std::vector<bool> ghosts_;
+  std::vector<bool> mirrored_ranks_;
   std::int32_t present_ = 0;
 };
 

@@ -60,8 +60,8 @@ struct ValuesNotice {
   bool point_to_point = false;
   bool known = false;
   std::string payload;
-  // Folded jobs: ghosts whose part was taken from a live member although nothing says that it is
-  // the same, or is not known. Told to one live member only.
+  // Folded jobs: mirrored ranks whose part was taken from a live member although nothing says that
+  // it is the same, or is not known. Told to one live member only.
   std::uint32_t guessed = 0;
   std::string site;  // Where the program calls it, when something was guessed.
 };

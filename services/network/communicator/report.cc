@@ -34,7 +34,7 @@ std::string NameRanks(const std::vector<Member>& members, const std::vector<std:
   return Named(numbers);
 }
 
-std::string Describe(const CollectiveBook::Incomplete& incomplete,
+std::string Describe(const CollectiveTable::Incomplete& incomplete,
                      const std::vector<Member>& members) {
   std::string text =
       StrCat("collective ", incomplete.sequence, ", ", Describe(*incomplete.operation), " (",
@@ -53,7 +53,7 @@ std::string Describe(const CollectiveBook::Incomplete& incomplete,
   return text;
 }
 
-std::string Describe(const TransferBook::Incomplete& incomplete,
+std::string Describe(const TransferTable::Incomplete& incomplete,
                      const std::vector<Member>& members) {
   const auto name = [&](std::int32_t rank) { return NameRanks(members, {rank}); };
   const Pair& pair = incomplete.pair;
@@ -78,7 +78,7 @@ std::string Describe(const std::string& what, const Gathering& gathering,
     if (arrival) {
       present.push_back(arrival->member.global_rank);
       if (name.empty()) name = arrival->name;
-    } else if (!gathering.IsGhost(rank)) {
+    } else if (!gathering.IsMirrored(rank)) {
       missing.push_back(members.empty() ? static_cast<std::int64_t>(rank)
                                         : members[rank].global_rank);
     }

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "services/network/communicator/collective_book.h"
+#include "services/network/communicator/collective_table.h"
 #include "services/network/communicator/meeting.h"
-#include "services/network/communicator/transfer_book.h"
+#include "services/network/communicator/transfer_table.h"
 
 namespace eidolon::network::communicator {
 
@@ -18,9 +18,9 @@ std::string NameOf(std::uint64_t id, const std::string& name, std::size_t size);
 std::string NameRanks(const std::vector<Member>& members, const std::vector<std::int32_t>& ranks);
 
 // One line each.
-std::string Describe(const CollectiveBook::Incomplete& incomplete,
+std::string Describe(const CollectiveTable::Incomplete& incomplete,
                      const std::vector<Member>& members);
-std::string Describe(const TransferBook::Incomplete& incomplete,
+std::string Describe(const TransferTable::Incomplete& incomplete,
                      const std::vector<Member>& members);
 // A communicator that is being made: `what` is "ncclCommInitRank" or "ncclCommSplit"; `members` are
 // the parent's and may be empty.

@@ -33,11 +33,11 @@ std::optional<std::uint32_t> RowBroadcasts::GiverOf(const Key& key) const {
 std::vector<RowBroadcasts::Waiter> RowBroadcasts::Give(const Row& row, std::int32_t root,
                                                        std::uint64_t sequence,
                                                        const Payload& payload) {
-  Book& book = books_[{row, root}];
+  Entries& table = tables_[{row, root}];
   // Of several live ranks at this place, the first to call speaks for them: they are alike.
-  book.given.emplace(sequence, payload);
-  if (book.given.size() > kGivenMax) book.given.erase(book.given.begin());
-  auto waiting = book.waiting.extract(sequence);
+  table.given.emplace(sequence, payload);
+  if (table.given.size() > kGivenMax) table.given.erase(table.given.begin());
+  auto waiting = table.waiting.extract(sequence);
   return waiting.empty() ? std::vector<Waiter>() : std::move(waiting.mapped());
 }
 
@@ -45,23 +45,23 @@ RowBroadcasts::Answer RowBroadcasts::Ask(const Row& row, std::int32_t root, std:
                                          Waiter waiter, Payload* given) {
   const Key key = {row, root};
   if (!GiverOf(key)) return Answer::kNobodyKnows;
-  Book& book = books_[key];
-  const auto found = book.given.find(sequence);
-  if (found != book.given.end()) {
+  Entries& table = tables_[key];
+  const auto found = table.given.find(sequence);
+  if (found != table.given.end()) {
     *given = found->second;
     return Answer::kGiven;
   }
   // Given and forgotten: the rows are far apart.
-  if (!book.given.empty() && sequence < book.given.begin()->first) return Answer::kNobodyKnows;
-  book.waiting[sequence].push_back(waiter);
+  if (!table.given.empty() && sequence < table.given.begin()->first) return Answer::kNobodyKnows;
+  table.waiting[sequence].push_back(waiter);
   return Answer::kLater;
 }
 
 std::vector<std::pair<RowBroadcasts::Waiter, std::uint32_t>> RowBroadcasts::Waiting() const {
   std::vector<std::pair<Waiter, std::uint32_t>> all;
-  for (const auto& [key, book] : books_) {
+  for (const auto& [key, table] : tables_) {
     const auto giver = GiverOf(key);
-    for (const auto& [sequence, waiters] : book.waiting) {
+    for (const auto& [sequence, waiters] : table.waiting) {
       for (const Waiter& waiter : waiters) all.emplace_back(waiter, giver.value_or(0));
     }
   }

@@ -1,7 +1,7 @@
-// What ghosts broadcast in groups of a folded job. The groups of a parallel program are rows of its
-// mesh, and alike: where the root of a broadcast is a ghost, it gives what a live rank at the same
-// place of another row of its class gives in the broadcast of the same number. DDP's check of
-// parameters in each data-parallel group is such a broadcast.
+// What mirrored ranks broadcast in groups of a folded job. The groups of a parallel program are
+// rows of its mesh, and alike: where the root of a broadcast is a mirrored rank, it gives what a
+// live rank at the same place of another row of its class gives in the broadcast of the same
+// number. DDP's check of parameters in each data-parallel group is such a broadcast.
 #pragma once
 
 #include <compare>
@@ -50,7 +50,8 @@ class RowBroadcasts {
   // it.
   std::vector<Waiter> Give(const Row& row, std::int32_t root, std::uint64_t sequence,
                            const Payload& payload);
-  // What the ghost `root` gives: in `given` when that is known; else the waiter is told by Give.
+  // What the mirrored rank `root` gives: in `given` when that is known; else the waiter is told by
+  // Give.
   Answer Ask(const Row& row, std::int32_t root, std::uint64_t sequence, Waiter waiter,
              Payload* given);
 
@@ -63,7 +64,7 @@ class RowBroadcasts {
     std::int32_t root = 0;
     auto operator<=>(const Key&) const = default;
   };
-  struct Book {
+  struct Entries {
     std::map<std::uint64_t, Payload> given;  // By sequence; the latest ones.
     std::map<std::uint64_t, std::vector<Waiter>> waiting;
   };
@@ -73,7 +74,7 @@ class RowBroadcasts {
 
   folding::Fold fold_;
   std::map<std::pair<std::vector<folding::Dimension>, std::uint32_t>, std::uint32_t> entered_;
-  std::map<Key, Book> books_;
+  std::map<Key, Entries> tables_;
 };
 
 }  // namespace eidolon::network::communicator

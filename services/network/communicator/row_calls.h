@@ -1,6 +1,6 @@
 // Compares what the rows of a folded job's mesh call. Rows of one class are taken to be alike: what
-// one of them calls, its ghosts call too. Where two rows with live ranks differ, their ranks are
-// not of one class.
+// one of them calls, its mirrored ranks call too. Where two rows with live ranks differ, their
+// ranks are not of one class.
 #pragma once
 
 #include <cstdint>

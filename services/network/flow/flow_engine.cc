@@ -90,7 +90,8 @@ void FlowEngine::Settle() {
   if (!dirty_) return;
   dirty_ = false;
   ++settled_;
-  // Solving everything looks at every link: a thousand ghosts of a large cluster are not worth it.
+  // Solving everything looks at every link: a thousand mirrored ranks of a large cluster are not
+  // worth it.
   constexpr std::size_t kLinksPerArrival = 32;
   const bool many = arrived_.size() > 64 && arrived_.size() * 8 > table_.LiveCount() &&
                     arrived_.size() * kLinksPerArrival > table_.LinkCount();

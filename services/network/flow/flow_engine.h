@@ -19,7 +19,7 @@
 #include "services/network/flow/flow_spec.h"
 #include "services/network/flow/flow_table.h"
 #include "services/network/flow/full_solver.h"
-#include "services/network/flow/hold_book.h"
+#include "services/network/flow/hold_table.h"
 #include "services/network/flow/level_solver.h"
 #include "services/network/flow/link_agenda.h"
 #include "services/network/flow/pruner.h"
@@ -94,7 +94,7 @@ class FlowEngine {
   FinishOrder order_;
   LinkAgenda agenda_;
   Pruner pruner_;
-  HoldBook holds_;
+  HoldTable holds_;
   LevelSolver levels_;
   FullSolver full_;
   std::vector<Slot> arrived_;  // Since rates were brought up to date.

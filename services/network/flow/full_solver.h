@@ -9,7 +9,7 @@
 
 #include "services/network/flow/finish_order.h"
 #include "services/network/flow/flow_table.h"
-#include "services/network/flow/hold_book.h"
+#include "services/network/flow/hold_table.h"
 #include "services/network/flow/link_agenda.h"
 
 namespace eidolon::network::flow {
@@ -20,11 +20,11 @@ class FullSolver {
  public:
   using Slot = FlowTable::Slot;
 
-  FullSolver(FlowTable& table, LinkAgenda& agenda, FinishOrder& order, HoldBook& holds)
+  FullSolver(FlowTable& table, LinkAgenda& agenda, FinishOrder& order, HoldTable& holds)
       : table_(table), agenda_(agenda), order_(order), holds_(holds) {}
   // The same for a copy of the table.
   FullSolver(const FullSolver& other, FlowTable& table, LinkAgenda& agenda, FinishOrder& order,
-             HoldBook& holds)
+             HoldTable& holds)
       : table_(table), agenda_(agenda), order_(order), holds_(holds), moves_(other.moves_) {}
   FullSolver(const FullSolver&) = delete;
   FullSolver& operator=(const FullSolver&) = delete;
@@ -42,7 +42,7 @@ class FullSolver {
   FlowTable& table_;
   LinkAgenda& agenda_;
   FinishOrder& order_;
-  HoldBook& holds_;
+  HoldTable& holds_;
   std::uint64_t moves_ = 0;
 
   // Scratch.

@@ -26,7 +26,7 @@ struct FullSolverTest : testing::Test {
   FinishOrder order{4};
   LinkAgenda agenda{table};
   Pruner pruner{table, agenda};
-  HoldBook holds{{}};
+  HoldTable holds{{}};
   FullSolver solver{table, agenda, order, holds};
 };
 

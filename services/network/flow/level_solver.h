@@ -11,7 +11,7 @@
 
 #include "services/network/flow/finish_order.h"
 #include "services/network/flow/flow_table.h"
-#include "services/network/flow/hold_book.h"
+#include "services/network/flow/hold_table.h"
 #include "services/network/flow/link_agenda.h"
 
 namespace eidolon::network::flow {
@@ -28,11 +28,11 @@ class LevelSolver {
     std::uint64_t moves = 0;  // Flows that changed their link.
   };
 
-  LevelSolver(FlowTable& table, LinkAgenda& agenda, FinishOrder& order, HoldBook& holds)
+  LevelSolver(FlowTable& table, LinkAgenda& agenda, FinishOrder& order, HoldTable& holds)
       : table_(table), agenda_(agenda), order_(order), holds_(holds) {}
   // The same for a copy of the table.
   LevelSolver(const LevelSolver& other, FlowTable& table, LinkAgenda& agenda, FinishOrder& order,
-              HoldBook& holds)
+              HoldTable& holds)
       : table_(table), agenda_(agenda), order_(order), holds_(holds), counters_(other.counters_) {}
   LevelSolver(const LevelSolver&) = delete;
   LevelSolver& operator=(const LevelSolver&) = delete;
@@ -72,7 +72,7 @@ class LevelSolver {
   FlowTable& table_;
   LinkAgenda& agenda_;
   FinishOrder& order_;
-  HoldBook& holds_;
+  HoldTable& holds_;
   Counters counters_;
   std::vector<Stealable> stealable_;  // Scratch.
 };

@@ -25,7 +25,7 @@ struct LevelSolverTest : testing::Test {
   FinishOrder order{2};
   LinkAgenda agenda{table};
   Pruner pruner{table, agenda};
-  HoldBook holds{{}};
+  HoldTable holds{{}};
   LevelSolver solver{table, agenda, order, holds};
 };
 

@@ -35,7 +35,7 @@ struct TransferKey {
   std::uint64_t communicator = 0;
   std::uint64_t sequence = 0;
   std::uint32_t image =
-      0;                   // Of a folded job: the number of the group of ghosts that does the same.
+      0;  // Of a folded job: the number of the group of mirrored ranks that does the same.
   std::uint32_t from = 0;  // Point to point: sender and receiver.
   std::uint32_t to = 0;
   bool point_to_point = false;

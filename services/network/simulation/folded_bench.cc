@@ -1,6 +1,7 @@
 // Events a second of a folded job: 16,384 GPUs, tensor parallel 8 inside each server, 16 stages of
 // a pipeline, data parallel 128, with one live rank a stage. Every transfer of a live rank is also
-// that of 1,023 ghosts over links of their own (a stage's send), or of 7 (a data-parallel ring).
+// that of 1,023 mirrored ranks over links of their own (a stage's send), or of 7 (a data-parallel
+// ring).
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -160,7 +161,8 @@ class Pipeline {
   std::uint64_t round_ = 0;
 };
 
-// Items are flow events: the beginning and the end of each transfer, those of ghosts among them.
+// Items are flow events: the beginning and the end of each transfer, those of mirrored ranks among
+// them.
 void FoldedPipeline(benchmark::State& state) {
   Pipeline pipeline(static_cast<double>(state.range(0)));
   const std::uint64_t before = pipeline.events();

@@ -250,14 +250,15 @@ void Simulation::Start(flow::Transfer transfer) {
         static_cast<double>(use.bytes_per_second) * transfer.alone.Seconds();
   }
   if (!Job(transfer.key.job).job.DecidersOf(transfer.key).empty()) {
-    secluded_[{transfer.key.job, transfer.key.communicator}].insert(transfers_.AloneOf(transfer));
+    quarantined_[{transfer.key.job, transfer.key.communicator}].insert(
+        transfers_.AloneOf(transfer));
   }
   transfers_.Add(std::move(transfer));
 }
 
 // The engine goes on with what was foreseen, and comes to the same end when the horizon does.
 void Simulation::Foresee() {
-  for (auto at = secluded_.begin(); at != secluded_.end();) {
+  for (auto at = quarantined_.begin(); at != quarantined_.end();) {
     auto& [communicator, open] = *at;
     const auto job = jobs_.find(communicator.first);
     if (job == jobs_.end()) open.clear();
@@ -267,7 +268,7 @@ void Simulation::Foresee() {
       ++statistics_.foreseen;
       open.erase(open.begin());
     }
-    at = open.empty() ? secluded_.erase(at) : std::next(at);
+    at = open.empty() ? quarantined_.erase(at) : std::next(at);
   }
 }
 

@@ -174,7 +174,7 @@ class Simulation final : private communicator::Audience {
       return a.finish != b.finish ? a.finish < b.finish : a.key < b.key;
     }
   };
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::set<flow::Finish, ByEnd>> secluded_;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::set<flow::Finish, ByEnd>> quarantined_;
   std::map<std::uint64_t, Entry> jobs_;
   std::size_t next_change_ = 0;  // Into topology_.changes().
   std::uint64_t calls_ = 0;      // Messages that are not promises, and moments that passed.

@@ -109,9 +109,9 @@ def mean_error(constants, tables, shapes):
     for (name, kind), (gpu, time) in tables.items():
         weight = np.where(time < SHORT, 0.5, 1)
         by_architecture = {}
-        for (other, other_kind), (donor, _) in tables.items():
+        for (other, other_kind), (reference_gpu, _) in tables.items():
             if other != name and other_kind == kind:
-                by_architecture.setdefault(donor["architecture"], []).append(ratios[other, kind])
+                by_architecture.setdefault(reference_gpu["architecture"], []).append(ratios[other, kind])
         means = {architecture: np.mean(found, axis=0) for architecture, found in by_architecture.items()}
         same = means.pop(gpu["architecture"], None)
         for carried in [] if same is None else [same]:

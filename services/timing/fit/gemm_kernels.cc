@@ -114,8 +114,8 @@ std::vector<KernelErrors> LeftOutGpus(const gpu_model::GpuCatalog& catalog) {
       classes.Add(answer.seconds, seconds, answer.relative_error,
                   static_cast<double>(rows.spread[cell]));
     });
-    std::string from(carried.donor);
-    if (carried.donors > 1) {
+    std::string from(carried.reference_gpu);
+    if (carried.reference_gpus > 1) {
       from = carried.same_architecture ? "its architecture" : "other architectures";
     }
     classes.Append({.gpu = rows.gpu, .type = rows.type, .from = from}, all);

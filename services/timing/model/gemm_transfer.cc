@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "services/base/check.h"
-#include "services/timing/model/donors.h"
 #include "services/timing/model/memory_model.h"
 #include "services/timing/model/published_tables.h"
+#include "services/timing/model/reference_gpus.h"
 
 namespace eidolon::timing::model {
 namespace {
@@ -98,19 +98,19 @@ double Distance(const TransferHardware& a, const TransferHardware& b) {
 }
 
 struct Weighted {
-  TransferDonor donor;
+  TransferReferenceGpu reference_gpu;
   double weight = 0;
 };
 
 // Weights add up to one.
 std::vector<Weighted> Weigh(const TransferHardware& hardware,
-                            const std::vector<TransferDonor>& donors) {
+                            const std::vector<TransferReferenceGpu>& reference_gpus) {
   constexpr double kSame = 1e-6;  // Squared distance below which GPUs are one.
   std::map<std::uint32_t, std::vector<Weighted>> by_architecture;
-  for (const TransferDonor& donor : donors) {
-    const bool own = donor.hardware.architecture == hardware.architecture;
-    const double weight = own ? 1 / (Distance(hardware, donor.hardware) + kSame) : 1;
-    by_architecture[donor.hardware.architecture].push_back({donor, weight});
+  for (const TransferReferenceGpu& reference_gpu : reference_gpus) {
+    const bool own = reference_gpus.hardware.architecture == hardware.architecture;
+    const double weight = own ? 1 / (Distance(hardware, reference_gpus.hardware) + kSame) : 1;
+    by_architecture[reference_gpus.hardware.architecture].push_back({reference_gpu, weight});
   }
   if (const auto own = by_architecture.find(hardware.architecture); own != by_architecture.end()) {
     by_architecture = {{own->first, std::move(own->second)}};
@@ -120,7 +120,8 @@ std::vector<Weighted> Weigh(const TransferHardware& hardware,
     double sum = 0;
     for (const Weighted& one : group) sum += one.weight;
     for (const Weighted& one : group) {
-      all.push_back({one.donor, one.weight / (sum * static_cast<double>(by_architecture.size()))});
+      all.push_back(
+          {one.reference_gpu, one.weight / (sum * static_cast<double>(by_architecture.size()))});
     }
   }
   return all;
@@ -169,11 +170,12 @@ double TransferSeconds(const TransferConstants& constants, const TransferHardwar
 }
 
 MeasuredGemms CarriedGemms(const TransferConstants& constants, const TransferHardware& hardware,
-                           const GemmRoof& roof, const std::vector<TransferDonor>& donors) {
-  CHECK(!donors.empty());
-  const std::vector<Weighted> weighed = Weigh(hardware, donors);
+                           const GemmRoof& roof,
+                           const std::vector<TransferReferenceGpu>& reference_gpus) {
+  CHECK(!reference_gpus.empty());
+  const std::vector<Weighted> weighed = Weigh(hardware, reference_gpus);
   GemmCells cells = {
-      .sizes = weighed.front().donor.gemms->sizes(), .log_seconds = {}, .errors = {}};
+      .sizes = weighed.front().reference_gpu.gemms->sizes(), .log_seconds = {}, .errors = {}};
   cells.log_seconds.resize(cells.count());
   cells.errors.resize(cells.count());
   std::vector<float> ratios(cells.count());
@@ -184,9 +186,9 @@ MeasuredGemms CarriedGemms(const TransferConstants& constants, const TransferHar
     const double m = size(i, 0), n = size(i, 1), k = size(i, 2);
     double ratio = 0;
     double error = 0;
-    for (const auto& [donor, weight] : weighed) {
-      const MeasuredGemms::Answer answer = donor.gemms->Read(m, n, k);
-      const double formula = TransferSeconds(constants, donor.hardware, m, n, k);
+    for (const auto& [reference_gpu, weight] : weighed) {
+      const MeasuredGemms::Answer answer = reference_gpu.gemms->Read(m, n, k);
+      const double formula = TransferSeconds(constants, reference_gpus.hardware, m, n, k);
       ratio += weight * std::log(answer.seconds / formula);
       error += weight * answer.relative_error;
     }
@@ -195,7 +197,8 @@ MeasuredGemms CarriedGemms(const TransferConstants& constants, const TransferHar
     cells.log_seconds[i] =
         static_cast<float>(std::log(TransferSeconds(constants, hardware, m, n, k)));
   }
-  if (weighed.front().donor.hardware.architecture != hardware.architecture) Smooth(ratios, cells);
+  if (weighed.front().reference_gpus.hardware.architecture != hardware.architecture)
+    Smooth(ratios, cells);
   for (std::size_t i = 0; i < cells.count(); ++i) cells.log_seconds[i] += ratios[i];
   return MeasuredGemms(roof, cells);
 }

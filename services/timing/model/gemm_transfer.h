@@ -44,16 +44,18 @@ TransferHardware TransferHardwareOf(const gpu_model::GpuModel& gpu, std::string_
 double TransferSeconds(const TransferConstants& constants, const TransferHardware& hardware,
                        double m, double n, double k);
 
-struct TransferDonor {
+struct TransferReferenceGpu {
   const MeasuredGemms* gemms = nullptr;
   TransferHardware hardware;
 };
 
-// With donors of the GPU's own architecture only those count, the nearer ones in rate, bandwidth,
-// clock and multiprocessors more; otherwise all of them, architectures alike. Averages are of
-// logarithms. Between architectures only what neighbouring sizes have in common carries over: a
-// library's choice for one size does not. `roof` is the GPU's own. Requires: donors not empty.
+// With reference GPUs of the GPU's own architecture only those count, the nearer ones in rate,
+// bandwidth, clock and multiprocessors more; otherwise all of them, architectures alike. Averages
+// are of logarithms. Between architectures only what neighbouring sizes have in common carries
+// over: a library's choice for one size does not. `roof` is the GPU's own. Requires: reference GPUs
+// not empty.
 MeasuredGemms CarriedGemms(const TransferConstants& constants, const TransferHardware& hardware,
-                           const GemmRoof& roof, const std::vector<TransferDonor>& donors);
+                           const GemmRoof& roof,
+                           const std::vector<TransferReferenceGpu>& reference_gpus);
 
 }  // namespace eidolon::timing::model

@@ -73,7 +73,7 @@ TEST(GemmTransferTest, WeightsThatFitIntoL2AreReadFaster) {
             0.8 * TransferSeconds(kConstants, small, 16, 2048, 4096));
 }
 
-TEST(GemmTransferTest, ATwinTakesItsTimesAndFarDonorsHardlyCount) {
+TEST(GemmTransferTest, ATwinTakesItsTimesAndFarReferenceGpusHardlyCount) {
   const MeasuredGemms near = Rows(1);
   const MeasuredGemms far = Rows(2);
   TransferHardware other = Hardware();
@@ -92,8 +92,8 @@ TEST(GemmTransferTest, OtherArchitecturesCountOnlyWithoutOwnOnes) {
   other.architecture = 10;
   TransferHardware third = Hardware();
   third.architecture = 8;
-  const auto carried = [&](const std::vector<TransferDonor>& donors) {
-    return SecondsOf(CarriedGemms(kConstants, Hardware(), own.roof(), donors));
+  const auto carried = [&](const std::vector<TransferReferenceGpu>& reference_gpus) {
+    return SecondsOf(CarriedGemms(kConstants, Hardware(), own.roof(), reference_gpus));
   };
 
   const double alone = carried({{&own, Hardware()}});
@@ -106,12 +106,12 @@ TEST(GemmTransferTest, OtherArchitecturesCountOnlyWithoutOwnOnes) {
 }
 
 TEST(GemmTransferTest, WhatIsCarriedGrows) {
-  const MeasuredGemms donor = Rows(1);
+  const MeasuredGemms reference_gpu = Rows(1);
   TransferHardware target = Hardware();
   target.multiprocessors = 77;
   target.architecture = 8;
   const MeasuredGemms carried =
-      CarriedGemms(kConstants, target, donor.roof(), {{&donor, Hardware()}});
+      CarriedGemms(kConstants, target, reference_gpu.roof(), {{&reference_gpu, Hardware()}});
   base::Random random(20261129);
   for (int i = 0; i < 5'000; ++i) {
     double sizes[3];

@@ -115,11 +115,14 @@ MeasuredGemms::MeasuredGemms(const GemmRows& rows) : roof_(RoofOf(rows)), sizes_
   Grow();
 }
 
-MeasuredGemms::MeasuredGemms(const MeasuredGemms& donor, const GemmRoof& roof)
-    : roof_(roof), sizes_(donor.sizes_), logs_(donor.logs_), cells_(donor.cells_) {
+MeasuredGemms::MeasuredGemms(const MeasuredGemms& reference_gpu, const GemmRoof& roof)
+    : roof_(roof),
+      sizes_(reference_gpu.sizes_),
+      logs_(reference_gpu.logs_),
+      cells_(reference_gpu.cells_) {
   for (std::size_t i = 0; i < cells_.size(); ++i) {
     Cell& cell = cells_[i];
-    cell.log_seconds += static_cast<float>(LogRoof(roof_, i) - LogRoof(donor.roof_, i));
+    cell.log_seconds += static_cast<float>(LogRoof(roof_, i) - LogRoof(reference_gpu.roof_, i));
     cell.measured = false;
     cell.error += static_cast<float>(kBeyondError);
   }

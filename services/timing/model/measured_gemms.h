@@ -44,7 +44,7 @@ class MeasuredGemms {
  public:
   explicit MeasuredGemms(const GemmRows& rows);
   // For the same GPU at another clock: each cell times the ratio of both roofs.
-  MeasuredGemms(const MeasuredGemms& donor, const GemmRoof& roof);
+  MeasuredGemms(const MeasuredGemms& reference_gpu, const GemmRoof& roof);
   // For another GPU, from what was carried to it.
   MeasuredGemms(const GemmRoof& roof, const GemmCells& carried);
 

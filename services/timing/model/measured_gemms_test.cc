@@ -102,15 +102,15 @@ TEST(MeasuredGemmsTest, GrowsWhateverTheRowsSay) {
 }
 
 TEST(MeasuredGemmsTest, AnotherGpuFollowsByItsRoof) {
-  const MeasuredGemms donor(Rows());
-  GemmRoof half = donor.roof();
+  const MeasuredGemms reference_gpu(Rows());
+  GemmRoof half = reference_gpu.roof();
   half.rate /= 2;
   half.bandwidth /= 2;
-  const MeasuredGemms carried(donor, half);
+  const MeasuredGemms carried(reference_gpu, half);
 
-  EXPECT_NEAR(carried.Read(4096, 4096, 4096).seconds / donor.Read(4096, 4096, 4096).seconds, 2,
-              0.02);
-  EXPECT_NEAR(carried.Read(32, 32, 32).seconds / donor.Read(32, 32, 32).seconds, 1, 0.02);
+  EXPECT_NEAR(carried.Read(4096, 4096, 4096).seconds / reference_gpu.Read(4096, 4096, 4096).seconds,
+              2, 0.02);
+  EXPECT_NEAR(carried.Read(32, 32, 32).seconds / reference_gpu.Read(32, 32, 32).seconds, 1, 0.02);
   EXPECT_FALSE(carried.Read(4096, 4096, 4096).measured);
 }
 

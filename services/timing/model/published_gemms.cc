@@ -4,9 +4,9 @@
 
 #include "services/base/check.h"
 #include "services/timing/gpu_model/gpu_catalog.h"
-#include "services/timing/model/donors.h"
 #include "services/timing/model/gemm_transfer.h"
 #include "services/timing/model/memory_model.h"
+#include "services/timing/model/reference_gpus.h"
 
 namespace eidolon::timing::model {
 GemmRows ReadEmbedded(const EmbeddedRows& file) {
@@ -47,8 +47,9 @@ GemmRoof RoofOf(const gpu_model::GpuModel& gpu, const std::string& type) {
           .output_bytes = 2};
 }
 
-// The built-in models: a user's file of a donor's name says nothing of where rows were measured.
-const gpu_model::GpuModel& DonorModel(std::string_view gpu) {
+// The built-in models: a user's file of a reference GPU's name says nothing of where rows were
+// measured.
+const gpu_model::GpuModel& ReferenceGpuModel(std::string_view gpu) {
   static const gpu_model::GpuCatalog catalog = [] {
     auto loaded = gpu_model::GpuCatalog::Load("");
     CHECK(loaded.has_value());
@@ -75,20 +76,20 @@ PublishedGemms::CarriedEntry PublishedGemms::Carry(const gpu_model::GpuModel& gp
     entry.carried = {entry.gemms.get(), own->first.first, 1, true};
     return entry;
   }
-  std::vector<TransferDonor> donors;
-  for (const Donor& donor : DonorsFor(gpu)) {
-    const std::string name(donor.gpu);
+  std::vector<TransferReferenceGpu> reference_gpus;
+  for (const ReferenceGpu& reference_gpu : ReferenceGpusFor(gpu)) {
+    const std::string name(reference_gpu.gpu);
     if (!entries_.contains({name, type})) continue;
     // The most alike come first.
-    if (entry.carried.same_architecture && !donor.same_architecture) break;
-    if (donors.empty()) entry.carried.donor = donor.gpu;
-    entry.carried.same_architecture = donor.same_architecture;
-    donors.push_back({Find(name, type), TransferHardwareOf(DonorModel(name), type)});
+    if (entry.carried.same_architecture && !reference_gpu.same_architecture) break;
+    if (reference_gpus.empty()) entry.carried.reference_gpu = reference_gpu.gpu;
+    entry.carried.same_architecture = reference_gpu.same_architecture;
+    reference_gpus.push_back({Find(name, type), TransferHardwareOf(ReferenceGpuModel(name), type)});
   }
-  if (donors.empty()) return entry;
-  entry.carried.donors = donors.size();
+  if (reference_gpus.empty()) return entry;
+  entry.carried.reference_gpus = reference_gpus.size();
   entry.gemms = std::make_unique<const MeasuredGemms>(CarriedGemms(
-      PublishedTransferConstants(gpu.name), TransferHardwareOf(gpu, type), roof, donors));
+      PublishedTransferConstants(gpu.name), TransferHardwareOf(gpu, type), roof, reference_gpus));
   entry.carried.gemms = entry.gemms.get();
   return entry;
 }

@@ -31,8 +31,8 @@ class PublishedGemms {
   const MeasuredGemms* Find(const std::string& gpu, const std::string& type) const;
   struct Carried {
     const MeasuredGemms* gemms = nullptr;  // Null without rows of this type.
-    std::string_view donor;                // The most alike one.
-    std::size_t donors = 0;
+    std::string_view reference_gpu;        // The most alike one.
+    std::size_t reference_gpus = 0;
     bool same_architecture = false;
   };
   // From the rows of other GPUs (gemm_transfer.h): those of the same architecture if there are any,

@@ -39,7 +39,7 @@ TEST(PublishedGemmsTest, EveryGpuWithRowsMayStandInForOthers) {
     gpu_model::GpuModel twin = **PublishedCatalog().Find(std::string(file.gpu));
     twin.name = "twin";
     const auto carried = published.CarriedTo(twin, std::string(file.type));
-    EXPECT_EQ(carried.donor, file.gpu);
+    EXPECT_EQ(carried.reference_gpu, file.gpu);
     EXPECT_TRUE(carried.same_architecture) << file.gpu;
     ASSERT_NE(carried.gemms, nullptr);
     const auto* own = published.Find(std::string(file.gpu), std::string(file.type));
@@ -58,26 +58,26 @@ TEST(PublishedGemmsTest, AProfileIsReadOnce) {
 
 TEST(PublishedGemmsTest, CarriesFromTheGpuThatIsMostAlike) {
   const auto& published = PublishedGemms::Get();
-  const auto donor = [&](const char* gpu) {
+  const auto reference_gpu = [&](const char* gpu) {
     const auto carried = published.CarriedTo(**PublishedCatalog().Find(gpu), "bf16");
-    return carried.gemms == nullptr ? "none" : carried.donor;
+    return carried.gemms == nullptr ? "none" : carried.reference_gpu;
   };
 
-  EXPECT_EQ(donor("A100-SXM4-40GB"), "A100-SXM4-80GB");
-  EXPECT_EQ(donor("H100-PCIe-80GB"), "H100-SXM5-80GB");
-  EXPECT_EQ(donor("L40S"), "RTX-PRO-6000-Server");
+  EXPECT_EQ(reference_gpu("A100-SXM4-40GB"), "A100-SXM4-80GB");
+  EXPECT_EQ(reference_gpu("H100-PCIe-80GB"), "H100-SXM5-80GB");
+  EXPECT_EQ(reference_gpu("L40S"), "RTX-PRO-6000-Server");
   // One that has rows follows from the others here.
-  EXPECT_EQ(donor("H100-SXM5-80GB"), "H200-SXM-141GB");
-  EXPECT_EQ(donor("GB200"), "B200-SXM-180GB");
+  EXPECT_EQ(reference_gpu("H100-SXM5-80GB"), "H200-SXM-141GB");
+  EXPECT_EQ(reference_gpu("GB200"), "B200-SXM-180GB");
   // None of its architecture: all others, the nearest ratio of bandwidth and rate first.
-  EXPECT_EQ(donor("A100-SXM4-80GB"), "H200-SXM-141GB");
-  EXPECT_EQ(donor("RTX-PRO-6000-Server"), "H100-SXM5-80GB");
-  const auto donors = [&](const char* gpu) {
-    return published.CarriedTo(**PublishedCatalog().Find(gpu), "bf16").donors;
+  EXPECT_EQ(reference_gpu("A100-SXM4-80GB"), "H200-SXM-141GB");
+  EXPECT_EQ(reference_gpu("RTX-PRO-6000-Server"), "H100-SXM5-80GB");
+  const auto reference_gpus = [&](const char* gpu) {
+    return published.CarriedTo(**PublishedCatalog().Find(gpu), "bf16").reference_gpus;
   };
-  EXPECT_EQ(donors("A100-SXM4-80GB"), 6u);
-  EXPECT_EQ(donors("H100-SXM5-80GB"), 1u);
-  EXPECT_EQ(donors("GB200"), 2u);
+  EXPECT_EQ(reference_gpus("A100-SXM4-80GB"), 6u);
+  EXPECT_EQ(reference_gpus("H100-SXM5-80GB"), 1u);
+  EXPECT_EQ(reference_gpus("GB200"), 2u);
   const auto& gpu = **PublishedCatalog().Find("L40S");
   EXPECT_EQ(published.CarriedTo(gpu, "bf16").gemms, published.CarriedTo(gpu, "bf16").gemms);
   EXPECT_EQ(published.CarriedTo(gpu, "fp64").gemms, nullptr);

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "services/base/check.h"
-#include "services/timing/model/donors.h"
 #include "services/timing/model/memory_model.h"
+#include "services/timing/model/reference_gpus.h"
 
 namespace eidolon::timing::model {
 namespace {
@@ -163,11 +163,11 @@ std::optional<PublishedKernels::Answer> PublishedKernels::Read(
   if (const PublishedKernel* own = Find(gpu.name, kernel)) {
     return Answer{own->Read(RoofOf(gpu), kernel, sizes), gpu.name};
   }
-  for (const Donor& donor : DonorsFor(gpu)) {
-    if (!donor.same_architecture) break;
-    const PublishedKernel* other = Find(donor.gpu, kernel);
+  for (const ReferenceGpu& reference_gpu : ReferenceGpusFor(gpu)) {
+    if (!reference_gpu.same_architecture) break;
+    const PublishedKernel* other = Find(reference_gpu.gpu, kernel);
     if (other == nullptr) continue;
-    return Answer{other->Read(RoofOf(gpu), kernel, sizes), std::string(donor.gpu)};
+    return Answer{other->Read(RoofOf(gpu), kernel, sizes), std::string(reference_gpu.gpu)};
   }
   return std::nullopt;
 }
@@ -175,11 +175,11 @@ std::optional<PublishedKernels::Answer> PublishedKernels::Read(
 std::optional<PublishedKernels::Answer> PublishedKernels::ReadCarried(
     const gpu_model::GpuModel& gpu, const KernelClass& kernel,
     std::span<const double> sizes) const {
-  for (const Donor& donor : DonorsFor(gpu)) {
-    const PublishedKernel* other = Find(donor.gpu, kernel);
+  for (const ReferenceGpu& reference_gpu : ReferenceGpusFor(gpu)) {
+    const PublishedKernel* other = Find(reference_gpu.gpu, kernel);
     if (other == nullptr) continue;
-    Answer answer = {other->Read(RoofOf(gpu), kernel, sizes), std::string(donor.gpu)};
-    if (!donor.same_architecture) answer.time.relative_error += kAnotherArchitectureError;
+    Answer answer = {other->Read(RoofOf(gpu), kernel, sizes), std::string(reference_gpu.gpu)};
+    if (!reference_gpu.same_architecture) answer.time.relative_error += kAnotherArchitectureError;
     return answer;
   }
   return std::nullopt;

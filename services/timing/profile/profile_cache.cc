@@ -151,7 +151,7 @@ ProfileCache::~ProfileCache() { sqlite3_close(file_); }
 Result<void> ProfileCache::Load() {
   Statement headers(file_, "SELECT gpu, driver, cuda, libraries, clocks, date, tool FROM profile");
   while (headers.valid() && headers.Step() == SQLITE_ROW) {
-    Profile& header = books_[headers.Text(0)].header;
+    Profile& header = tables_[headers.Text(0)].header;
     header.gpu = headers.Text(0);
     header.driver = headers.Text(1);
     header.cuda = headers.Text(2);
@@ -180,34 +180,34 @@ Result<void> ProfileCache::Load() {
 }
 
 void ProfileCache::Remember(const std::string& gpu, const ProfileRow& row) {
-  Book& book = books_[gpu];
-  book.rows[row.key] = row;
-  book.classes[row.class_key][row.size] = row.median;
+  Entries& table = tables_[gpu];
+  table.rows[row.key] = row;
+  table.classes[row.class_key][row.size] = row.median;
 }
 
 std::optional<model::Measurement> ProfileCache::Find(const std::string& gpu,
                                                      base::Digest key) const {
-  const std::shared_lock lock(books_mutex_);
-  const auto book = books_.find(gpu);
-  if (book == books_.end()) return std::nullopt;
-  const auto row = book->second.rows.find(key);
-  if (row == book->second.rows.end()) return std::nullopt;
+  const std::shared_lock lock(tables_mutex_);
+  const auto table = tables_.find(gpu);
+  if (table == tables_.end()) return std::nullopt;
+  const auto row = table->second.rows.find(key);
+  if (row == table->second.rows.end()) return std::nullopt;
   return model::Measurement{row->second.median, row->second.spread};
 }
 
 std::vector<model::Neighbour> ProfileCache::Class(const std::string& gpu, base::Digest key) const {
-  const std::shared_lock lock(books_mutex_);
+  const std::shared_lock lock(tables_mutex_);
   std::vector<model::Neighbour> points;
-  const auto book = books_.find(gpu);
-  if (book == books_.end()) return points;
-  const auto found = book->second.classes.find(key);
-  if (found == book->second.classes.end()) return points;
+  const auto table = tables_.find(gpu);
+  if (table == tables_.end()) return points;
+  const auto found = table->second.classes.find(key);
+  if (found == table->second.classes.end()) return points;
   for (const auto& [size, median] : found->second) points.push_back({size, median});
   return points;
 }
 
 Result<void> ProfileCache::Add(const Profile& profile) {
-  const std::unique_lock lock(books_mutex_);
+  const std::unique_lock lock(tables_mutex_);
   if (file_ != nullptr) {
     bool good = Run(file_, "BEGIN IMMEDIATE");
     Statement header(file_, "INSERT OR REPLACE INTO profile VALUES(?, ?, ?, ?, ?, ?, ?)");
@@ -239,29 +239,29 @@ Result<void> ProfileCache::Add(const Profile& profile) {
       return base::Fail(ErrorCode::kInternal, StrCat("writing the profile cache: ", why));
     }
   }
-  Book& book = books_[profile.gpu];
-  book.header = profile;
-  book.header.rows.clear();
+  Entries& table = tables_[profile.gpu];
+  table.header = profile;
+  table.header.rows.clear();
   for (const ProfileRow& row : profile.rows) Remember(profile.gpu, row);
   return {};
 }
 
 Profile ProfileCache::Export(const std::string& gpu) const {
-  const std::shared_lock lock(books_mutex_);
-  const auto book = books_.find(gpu);
-  if (book == books_.end()) return Profile{.gpu = gpu};
-  Profile profile = book->second.header;
+  const std::shared_lock lock(tables_mutex_);
+  const auto table = tables_.find(gpu);
+  if (table == tables_.end()) return Profile{.gpu = gpu};
+  Profile profile = table->second.header;
   profile.gpu = gpu;
-  for (const auto& [key, row] : book->second.rows) profile.rows.push_back(row);
+  for (const auto& [key, row] : table->second.rows) profile.rows.push_back(row);
   std::sort(profile.rows.begin(), profile.rows.end(),
             [](const ProfileRow& a, const ProfileRow& b) { return a.key < b.key; });
   return profile;
 }
 
 std::uint64_t ProfileCache::row_count() const {
-  const std::shared_lock lock(books_mutex_);
+  const std::shared_lock lock(tables_mutex_);
   std::uint64_t count = 0;
-  for (const auto& [gpu, book] : books_) count += book.rows.size();
+  for (const auto& [gpu, table] : tables_) count += table.rows.size();
   return count;
 }
 

@@ -43,7 +43,7 @@ class ProfileCache : public model::Measurements {
     std::size_t operator()(const base::Digest& d) const { return d.low; }
   };
   // What is known of one GPU model.
-  struct Book {
+  struct Entries {
     Profile header;  // Of the newest profile added; rows stay empty.
     std::unordered_map<base::Digest, ProfileRow, DigestHash> rows;
     std::unordered_map<base::Digest, std::map<double, base::Duration>, DigestHash> classes;
@@ -53,9 +53,9 @@ class ProfileCache : public model::Measurements {
   base::Result<void> Load();
   void Remember(const std::string& gpu, const ProfileRow& row);
 
-  mutable std::shared_mutex books_mutex_;  // Guards the file's writer too.
+  mutable std::shared_mutex tables_mutex_;  // Guards the file's writer too.
   sqlite3* file_ = nullptr;
-  std::map<std::string, Book> books_;
+  std::map<std::string, Entries> tables_;
 };
 
 }  // namespace eidolon::timing::profile

@@ -24,43 +24,43 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 
-struct HostBook {
+struct HostLedger {
   core::SpinLock lock;  // Guards the map.
   std::map<std::uintptr_t, HostRange> ranges;
   std::atomic<std::size_t> count{0};
 };
 
-HostBook& PinnedBook() {
-  static HostBook* const book = new HostBook;  // Threads may outlive main.
-  return *book;
+HostLedger& PinnedLedger() {
+  static HostLedger* const ledger = new HostLedger;  // Threads may outlive main.
+  return *ledger;
 }
 
 std::uintptr_t AddressOf(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
 
 // False when it overlaps a known range.
 bool Add(const HostRange& range) {
-  HostBook& book = PinnedBook();
-  const std::lock_guard guard(book.lock);
-  const auto after = book.ranges.lower_bound(range.begin);
-  if (after != book.ranges.end() && after->first < range.begin + range.bytes) return false;
-  if (after != book.ranges.begin()) {
+  HostLedger& ledger = PinnedLedger();
+  const std::lock_guard guard(ledger.lock);
+  const auto after = ledger.ranges.lower_bound(range.begin);
+  if (after != ledger.ranges.end() && after->first < range.begin + range.bytes) return false;
+  if (after != ledger.ranges.begin()) {
     const HostRange& before = std::prev(after)->second;
     if (before.begin + before.bytes > range.begin) return false;
   }
-  book.ranges[range.begin] = range;
-  book.count.store(book.ranges.size(), std::memory_order_release);
+  ledger.ranges[range.begin] = range;
+  ledger.count.store(ledger.ranges.size(), std::memory_order_release);
   return true;
 }
 
 // Takes out the range that begins here and has this kind.
 std::optional<HostRange> Remove(const void* pointer, HostKind kind) {
-  HostBook& book = PinnedBook();
-  const std::lock_guard guard(book.lock);
-  const auto found = book.ranges.find(AddressOf(pointer));
-  if (found == book.ranges.end() || found->second.kind != kind) return std::nullopt;
+  HostLedger& ledger = PinnedLedger();
+  const std::lock_guard guard(ledger.lock);
+  const auto found = ledger.ranges.find(AddressOf(pointer));
+  if (found == ledger.ranges.end() || found->second.kind != kind) return std::nullopt;
   const HostRange range = found->second;
-  book.ranges.erase(found);
-  book.count.store(book.ranges.size(), std::memory_order_release);
+  ledger.ranges.erase(found);
+  ledger.count.store(ledger.ranges.size(), std::memory_order_release);
   return range;
 }
 
@@ -164,34 +164,34 @@ Status FreeManaged(void* pointer) noexcept {
 }
 
 bool HoldsHostBytes(const void* pointer, std::size_t bytes) noexcept {
-  HostBook& book = PinnedBook();
-  if (book.count.load(std::memory_order_acquire) == 0) return true;
+  HostLedger& ledger = PinnedLedger();
+  if (ledger.count.load(std::memory_order_acquire) == 0) return true;
   std::uintptr_t address = AddressOf(pointer);
   const std::uintptr_t end = address + bytes;
-  const std::lock_guard guard(book.lock);
-  auto range = book.ranges.upper_bound(address);
-  const bool in_none = range == book.ranges.begin() ||
+  const std::lock_guard guard(ledger.lock);
+  auto range = ledger.ranges.upper_bound(address);
+  const bool in_none = range == ledger.ranges.begin() ||
                        address - std::prev(range)->first >= std::prev(range)->second.bytes;
-  if (in_none) return range == book.ranges.end() || range->first >= end;
+  if (in_none) return range == ledger.ranges.end() || range->first >= end;
   --range;
   while (true) {
     address = range->first + range->second.bytes;
     if (address >= end) return true;
     if (range->second.kind != HostKind::kRegistered) return false;
     ++range;
-    const bool goes_on = range != book.ranges.end() && range->first == address &&
+    const bool goes_on = range != ledger.ranges.end() && range->first == address &&
                          range->second.kind == HostKind::kRegistered;
     if (!goes_on) return false;
   }
 }
 
 std::optional<HostRange> FindHostRange(const void* pointer) noexcept {
-  HostBook& book = PinnedBook();
-  if (book.count.load(std::memory_order_acquire) == 0) return std::nullopt;
+  HostLedger& ledger = PinnedLedger();
+  if (ledger.count.load(std::memory_order_acquire) == 0) return std::nullopt;
   const std::uintptr_t address = AddressOf(pointer);
-  const std::lock_guard guard(book.lock);
-  auto after = book.ranges.upper_bound(address);
-  if (after == book.ranges.begin()) return std::nullopt;
+  const std::lock_guard guard(ledger.lock);
+  auto after = ledger.ranges.upper_bound(address);
+  if (after == ledger.ranges.begin()) return std::nullopt;
   const HostRange& range = std::prev(after)->second;
   if (address - range.begin >= range.bytes) return std::nullopt;
   return range;

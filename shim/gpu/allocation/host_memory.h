@@ -1,5 +1,5 @@
 // Host memory that the GPU knows: pinned allocations, registered ranges, managed memory. It is real
-// memory; here is only the book that tells a pinned pointer from a pageable one.
+// memory; here is only the ledger that tells a pinned pointer from a pageable one.
 #pragma once
 
 #include <cstddef>

@@ -33,14 +33,14 @@ struct Opened {
   int times = 0;
 };
 
-struct OpenedBook {
+struct OpenedTable {
   std::mutex mutex;                                                 // Guards the map.
   std::map<std::pair<std::int32_t, std::uint64_t>, Opened> opened;  // By process and buffer.
 };
 
-OpenedBook& OpenedHandles() {
-  static OpenedBook* const book = new OpenedBook;  // Threads may outlive main.
-  return *book;
+OpenedTable& OpenedHandles() {
+  static OpenedTable* const ledger = new OpenedTable;  // Threads may outlive main.
+  return *ledger;
 }
 
 int VisibleDevice(std::uint32_t ring_device) {
@@ -71,9 +71,9 @@ Status OpenMemory(const char (&handle)[kIpcHandleBytes], std::uint64_t* address)
   if (wanted.process == getpid()) return Status::kInvalidContext;
   const int device = VisibleDevice(wanted.ring_device);
   if (device < 0) return Status::kInvalidDevice;
-  OpenedBook& book = OpenedHandles();
-  const std::lock_guard guard(book.mutex);
-  Opened& opened = book.opened[{wanted.process, wanted.buffer_id}];
+  OpenedTable& ledger = OpenedHandles();
+  const std::lock_guard guard(ledger.mutex);
+  Opened& opened = ledger.opened[{wanted.process, wanted.buffer_id}];
   if (opened.times == 0) {
     opened.bytes = (wanted.bytes + kGranuleBytes - 1) / kGranuleBytes * kGranuleBytes;
     const Status status = ReserveRange(opened.bytes, kGranuleBytes, 0, &opened.address);
@@ -87,9 +87,9 @@ Status OpenMemory(const char (&handle)[kIpcHandleBytes], std::uint64_t* address)
 }
 
 Status CloseMemory(std::uint64_t address) noexcept {
-  OpenedBook& book = OpenedHandles();
-  const std::lock_guard guard(book.mutex);
-  for (auto& [key, opened] : book.opened) {
+  OpenedTable& ledger = OpenedHandles();
+  const std::lock_guard guard(ledger.mutex);
+  for (auto& [key, opened] : ledger.opened) {
     if (opened.times == 0 || opened.address != address) continue;
     if (--opened.times == 0) {
       RemoveExtent(address);

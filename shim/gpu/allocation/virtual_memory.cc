@@ -42,8 +42,8 @@ struct VirtualMemory {
 };
 
 VirtualMemory& Reservations() {
-  static VirtualMemory* const book = new VirtualMemory;  // Threads may outlive main.
-  return *book;
+  static VirtualMemory* const ledger = new VirtualMemory;  // Threads may outlive main.
+  return *ledger;
 }
 
 // What travels through an exported descriptor.
@@ -60,13 +60,13 @@ Physical* Find(PhysicalHandle handle) {
   return FromHandle<Physical>(reinterpret_cast<void*>(handle));
 }
 
-void Drop(VirtualMemory& book, Physical* physical) {
+void Drop(VirtualMemory& ledger, Physical* physical) {
   if (--physical->references > 0) return;
   if (!physical->imported && physical->properties.device >= 0) {
     gpu::Book(physical->properties.device, ring::MemoryCategory::kAllocation,
               -static_cast<std::int64_t>(physical->bytes));
   }
-  book.physicals.GiveBack(physical);
+  ledger.physicals.GiveBack(physical);
 }
 
 bool Contains(const std::map<std::uint64_t, std::uint64_t>& ranges, std::uint64_t address,
@@ -77,17 +77,18 @@ bool Contains(const std::map<std::uint64_t, std::uint64_t>& ranges, std::uint64_
   return address - begin < size && bytes <= size - (address - begin);
 }
 
-std::map<std::uint64_t, Mapping>::iterator FindMapping(VirtualMemory& book, std::uint64_t address) {
-  const auto after = book.mappings.upper_bound(address);
-  if (after == book.mappings.begin()) return book.mappings.end();
+std::map<std::uint64_t, Mapping>::iterator FindMapping(VirtualMemory& ledger,
+                                                       std::uint64_t address) {
+  const auto after = ledger.mappings.upper_bound(address);
+  if (after == ledger.mappings.begin()) return ledger.mappings.end();
   const auto found = std::prev(after);
-  return address - found->first < found->second.bytes ? found : book.mappings.end();
+  return address - found->first < found->second.bytes ? found : ledger.mappings.end();
 }
 
-bool AnyMapping(VirtualMemory& book, std::uint64_t address, std::uint64_t bytes) {
-  if (FindMapping(book, address) != book.mappings.end()) return true;
-  const auto next = book.mappings.lower_bound(address);
-  return next != book.mappings.end() && next->first < address + bytes;
+bool AnyMapping(VirtualMemory& ledger, std::uint64_t address, std::uint64_t bytes) {
+  if (FindMapping(ledger, address) != ledger.mappings.end()) return true;
+  const auto next = ledger.mappings.lower_bound(address);
+  return next != ledger.mappings.end() && next->first < address + bytes;
 }
 
 }  // namespace
@@ -99,30 +100,30 @@ Status ReserveAddress(std::uint64_t bytes, std::uint64_t alignment, std::uint64_
   if (alignment < kGranuleBytes) alignment = kGranuleBytes;
   const Status status = ReserveRange(bytes, alignment, wanted, address);
   if (status != Status::kSuccess) return status;
-  VirtualMemory& book = Reservations();
-  const std::lock_guard guard(book.mutex);
-  book.reservations[*address] = bytes;
+  VirtualMemory& ledger = Reservations();
+  const std::lock_guard guard(ledger.mutex);
+  ledger.reservations[*address] = bytes;
   NoteArenaChange();
   return Status::kSuccess;
 }
 
 Status FreeAddress(std::uint64_t address, std::uint64_t bytes) noexcept {
-  VirtualMemory& book = Reservations();
-  const std::lock_guard guard(book.mutex);
-  const auto found = book.reservations.find(address);
-  if (found == book.reservations.end() || found->second != bytes) return Status::kInvalidValue;
-  if (AnyMapping(book, address, bytes)) return Status::kInvalidValue;
-  book.reservations.erase(found);
+  VirtualMemory& ledger = Reservations();
+  const std::lock_guard guard(ledger.mutex);
+  const auto found = ledger.reservations.find(address);
+  if (found == ledger.reservations.end() || found->second != bytes) return Status::kInvalidValue;
+  if (AnyMapping(ledger, address, bytes)) return Status::kInvalidValue;
+  ledger.reservations.erase(found);
   NoteArenaChange();
   return ReleaseRange(address, bytes);
 }
 
 std::optional<Extent> FindReservation(std::uint64_t address) noexcept {
   if (!IsDeviceAddress(address)) return std::nullopt;
-  VirtualMemory& book = Reservations();
-  const std::lock_guard guard(book.mutex);
-  const auto after = book.reservations.upper_bound(address);
-  if (after == book.reservations.begin()) return std::nullopt;
+  VirtualMemory& ledger = Reservations();
+  const std::lock_guard guard(ledger.mutex);
+  const auto after = ledger.reservations.upper_bound(address);
+  if (after == ledger.reservations.begin()) return std::nullopt;
   const auto& [begin, bytes] = *std::prev(after);
   if (address - begin >= bytes) return std::nullopt;
   return Extent{.begin = begin, .bytes = bytes};
@@ -154,27 +155,27 @@ Status CreatePhysical(const PhysicalProperties& properties, std::uint64_t bytes,
 }
 
 Status ReleasePhysical(PhysicalHandle handle) noexcept {
-  VirtualMemory& book = Reservations();
-  const std::lock_guard guard(book.mutex);
+  VirtualMemory& ledger = Reservations();
+  const std::lock_guard guard(ledger.mutex);
   Physical* physical = Find(handle);
   if (physical == nullptr) return Status::kInvalidValue;
-  Drop(book, physical);
+  Drop(ledger, physical);
   return Status::kSuccess;
 }
 
 Status RetainPhysical(std::uint64_t address, PhysicalHandle* handle) noexcept {
-  VirtualMemory& book = Reservations();
-  const std::lock_guard guard(book.mutex);
-  const auto found = FindMapping(book, address);
-  if (found == book.mappings.end() || handle == nullptr) return Status::kInvalidValue;
+  VirtualMemory& ledger = Reservations();
+  const std::lock_guard guard(ledger.mutex);
+  const auto found = FindMapping(ledger, address);
+  if (found == ledger.mappings.end() || handle == nullptr) return Status::kInvalidValue;
   ++found->second.physical->references;
   *handle = reinterpret_cast<PhysicalHandle>(found->second.physical);
   return Status::kSuccess;
 }
 
 Status GetPhysicalProperties(PhysicalHandle handle, PhysicalProperties* properties) noexcept {
-  VirtualMemory& book = Reservations();
-  const std::lock_guard guard(book.mutex);
+  VirtualMemory& ledger = Reservations();
+  const std::lock_guard guard(ledger.mutex);
   const Physical* physical = Find(handle);
   if (physical == nullptr || properties == nullptr) return Status::kInvalidValue;
   *properties = physical->properties;
@@ -183,16 +184,16 @@ Status GetPhysicalProperties(PhysicalHandle handle, PhysicalProperties* properti
 
 Status Map(std::uint64_t address, std::uint64_t bytes, std::uint64_t offset,
            PhysicalHandle handle) noexcept {
-  VirtualMemory& book = Reservations();
-  const std::lock_guard guard(book.mutex);
+  VirtualMemory& ledger = Reservations();
+  const std::lock_guard guard(ledger.mutex);
   Physical* physical = Find(handle);
   if (physical == nullptr || bytes == 0) return Status::kInvalidValue;
   if (!Aligned(address) || !Aligned(bytes) || !Aligned(offset)) return Status::kInvalidValue;
   if (offset > physical->bytes || bytes > physical->bytes - offset) return Status::kInvalidValue;
-  if (!Contains(book.reservations, address, bytes)) return Status::kInvalidValue;
-  if (AnyMapping(book, address, bytes)) return Status::kInvalidValue;
+  if (!Contains(ledger.reservations, address, bytes)) return Status::kInvalidValue;
+  if (AnyMapping(ledger, address, bytes)) return Status::kInvalidValue;
   ++physical->references;
-  book.mappings[address] = {.bytes = bytes, .physical = physical, .offset = offset};
+  ledger.mappings[address] = {.bytes = bytes, .physical = physical, .offset = offset};
   const int device = physical->properties.device;
   AddExtent({.begin = address, .bytes = bytes, .device = device < 0 ? 0 : device},
             ExtentKind::kMapping);
@@ -201,23 +202,23 @@ Status Map(std::uint64_t address, std::uint64_t bytes, std::uint64_t offset,
 
 namespace {
 
-Status UnmapInBook(std::uint64_t address, std::uint64_t bytes) {
-  VirtualMemory& book = Reservations();
-  const std::lock_guard guard(book.mutex);
+Status UnmapInLedger(std::uint64_t address, std::uint64_t bytes) {
+  VirtualMemory& ledger = Reservations();
+  const std::lock_guard guard(ledger.mutex);
   // Whole mappings only, without gaps; nothing is changed unless all of them are.
   std::uint64_t at = address;
   while (at < address + bytes) {
-    const auto found = book.mappings.find(at);
-    if (found == book.mappings.end()) return Status::kInvalidValue;
+    const auto found = ledger.mappings.find(at);
+    if (found == ledger.mappings.end()) return Status::kInvalidValue;
     at += found->second.bytes;
   }
   if (at != address + bytes || bytes == 0) return Status::kInvalidValue;
   for (at = address; at < address + bytes;) {
-    const auto found = book.mappings.find(at);
+    const auto found = ledger.mappings.find(at);
     RemoveExtent(at);
     at += found->second.bytes;
-    Drop(book, found->second.physical);
-    book.mappings.erase(found);
+    Drop(ledger, found->second.physical);
+    ledger.mappings.erase(found);
   }
   return Status::kSuccess;
 }
@@ -225,7 +226,7 @@ Status UnmapInBook(std::uint64_t address, std::uint64_t bytes) {
 }  // namespace
 
 Status Unmap(std::uint64_t address, std::uint64_t bytes) noexcept {
-  const Status status = UnmapInBook(address, bytes);
+  const Status status = UnmapInLedger(address, bytes);
   // Without the lock: launches that wait in the queue ask for reservations.
   if (status == Status::kSuccess) value::ProcessPending().Forget(address, bytes);
   return status;
@@ -234,12 +235,12 @@ Status Unmap(std::uint64_t address, std::uint64_t bytes) noexcept {
 Status SetAccess(std::uint64_t address, std::uint64_t bytes, int device, Access access) noexcept {
   if (device >= DeviceCount()) return Status::kInvalidDevice;
   if (bytes == 0 || bytes > kArenaEnd || address > kArenaEnd - bytes) return Status::kInvalidValue;
-  VirtualMemory& book = Reservations();
-  const std::lock_guard guard(book.mutex);
+  VirtualMemory& ledger = Reservations();
+  const std::lock_guard guard(ledger.mutex);
   const std::uint32_t bit = device < 0 ? 0 : std::uint32_t{1} << device;
   for (std::uint64_t at = address; at < address + bytes;) {
-    const auto found = FindMapping(book, at);
-    if (found == book.mappings.end()) return Status::kInvalidValue;
+    const auto found = FindMapping(ledger, at);
+    if (found == ledger.mappings.end()) return Status::kInvalidValue;
     Mapping& mapping = found->second;
     mapping.readable = access == Access::kNone ? mapping.readable & ~bit : mapping.readable | bit;
     mapping.writable =
@@ -250,10 +251,10 @@ Status SetAccess(std::uint64_t address, std::uint64_t bytes, int device, Access 
 }
 
 Status GetAccess(std::uint64_t address, int device, Access* access) noexcept {
-  VirtualMemory& book = Reservations();
-  const std::lock_guard guard(book.mutex);
-  const auto found = FindMapping(book, address);
-  if (found == book.mappings.end() || access == nullptr) return Status::kInvalidValue;
+  VirtualMemory& ledger = Reservations();
+  const std::lock_guard guard(ledger.mutex);
+  const auto found = FindMapping(ledger, address);
+  if (found == ledger.mappings.end() || access == nullptr) return Status::kInvalidValue;
   const std::uint32_t bit = device < 0 ? 0 : std::uint32_t{1} << device;
   if ((found->second.writable & bit) != 0) {
     *access = Access::kReadWrite;
@@ -264,8 +265,8 @@ Status GetAccess(std::uint64_t address, int device, Access* access) noexcept {
 }
 
 Status ExportPhysical(PhysicalHandle handle, int* descriptor) noexcept {
-  VirtualMemory& book = Reservations();
-  const std::lock_guard guard(book.mutex);
+  VirtualMemory& ledger = Reservations();
+  const std::lock_guard guard(ledger.mutex);
   const Physical* physical = Find(handle);
   if (physical == nullptr || descriptor == nullptr) return Status::kInvalidValue;
   const int file = memfd_create("eidolon-memory", MFD_CLOEXEC);

@@ -152,7 +152,7 @@ Status PopContext(ContextHandle* result) noexcept {
 
 Status CreateContext(int device, std::uint32_t flags, ContextHandle* result) noexcept {
   if (result == nullptr) return Status::kInvalidValue;
-  // Contexts of one device share its book here; the memory of the first is what is booked.
+  // Contexts of one device share its ledger here; the memory of the first is what is booked.
   if (PrimaryContext(device) == nullptr) {
     return IsDevice(device) ? Status::kOutOfMemory : Status::kInvalidDevice;
   }

@@ -61,7 +61,7 @@ bool MayLeadToValue(std::uint64_t pointer) noexcept {
 void LaunchNote::Add(std::uint64_t pointer) {
   value::ProcessPending().NoteKernelPointer(pointer);
   if (count_ != 0 && kernel_.writes_first_only) return;
-  value::AuthorBook& authors = value::ProcessStore().authors();
+  value::AuthorTable& authors = value::ProcessStore().authors();
   if (count_ == 0) {
     origin_.author = kernel_.author;
     origin_.call = authors.NextCall(kernel_.author);

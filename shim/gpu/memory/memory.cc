@@ -136,7 +136,7 @@ bool HasRoom(int device, const DeviceMemory& memory, std::uint64_t bytes) {
   return bytes <= total && memory.used <= total - bytes;
 }
 
-// Books under the lock; the record order is the book's order.
+// Books under the lock; the record order is the ledger's order.
 Status BookLocked(Memory& all, int device, ring::MemoryCategory category, std::int64_t delta) {
   DeviceMemory& memory = DeviceOf(all, device);
   if (delta > 0 && !HasRoom(device, memory, static_cast<std::uint64_t>(delta))) {

@@ -1,4 +1,4 @@
-// Memory of the emulated GPUs: addresses without RAM behind them, and the book of what is used.
+// Memory of the emulated GPUs: addresses without RAM behind them, and the ledger of what is used.
 //
 //   0x6b01'0000'0000   device 0: reservation for cudaMalloc, 320 GiB, then a gap
 //   0x6b81'0000'0000   device 1 ...
@@ -27,7 +27,8 @@ struct MemoryInfo {
 };
 MemoryInfo GetMemoryInfo(int device) noexcept;
 
-// cudaMalloc. A size of 0 gives address 0 and succeeds. The category is how it appears in the book.
+// cudaMalloc. A size of 0 gives address 0 and succeeds. The category is how it appears in the
+// ledger.
 Status Allocate(int device, std::uint64_t bytes, std::uint64_t* address,
                 ring::MemoryCategory category = ring::MemoryCategory::kAllocation) noexcept;
 // True for up to 1 MiB that Allocate gave and no allocation of the process had before: drivers

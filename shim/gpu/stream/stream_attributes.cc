@@ -15,14 +15,14 @@ constexpr int kPriorityAttribute = 8;
 
 using Value = std::array<std::byte, kStreamAttributeBytes>;
 
-struct AttributeBook {
+struct AttributeTable {
   std::mutex mutex;                                       // Guards the map.
   std::map<std::pair<std::uint64_t, int>, Value> values;  // By unique stream and attribute.
 };
 
-AttributeBook& Book() {
-  static AttributeBook* const book = new AttributeBook;  // Threads may outlive main.
-  return *book;
+AttributeTable& Table() {
+  static AttributeTable* const table = new AttributeTable;  // Threads may outlive main.
+  return *table;
 }
 
 }  // namespace
@@ -32,10 +32,10 @@ Status GetStreamAttribute(StreamHandle handle, int attribute, void* value) noexc
   if (stream == nullptr) return Status::kInvalidHandle;
   if (value == nullptr) return Status::kInvalidValue;
   Value found{};
-  AttributeBook& book = Book();
-  const std::lock_guard guard(book.mutex);
-  const auto entry = book.values.find({stream->unique_id, attribute});
-  if (entry != book.values.end()) {
+  AttributeTable& table = Table();
+  const std::lock_guard guard(table.mutex);
+  const auto entry = table.values.find({stream->unique_id, attribute});
+  if (entry != table.values.end()) {
     found = entry->second;
   } else if (attribute == kPriorityAttribute) {
     std::memcpy(found.data(), &stream->priority, sizeof(stream->priority));
@@ -48,9 +48,9 @@ Status SetStreamAttribute(StreamHandle handle, int attribute, const void* value)
   const Stream* stream = Lookup(handle);
   if (stream == nullptr) return Status::kInvalidHandle;
   if (value == nullptr) return Status::kInvalidValue;
-  AttributeBook& book = Book();
-  const std::lock_guard guard(book.mutex);
-  std::memcpy(book.values[{stream->unique_id, attribute}].data(), value, kStreamAttributeBytes);
+  AttributeTable& table = Table();
+  const std::lock_guard guard(table.mutex);
+  std::memcpy(table.values[{stream->unique_id, attribute}].data(), value, kStreamAttributeBytes);
   return Status::kSuccess;
 }
 
@@ -58,13 +58,13 @@ Status CopyStreamAttributes(StreamHandle target, StreamHandle source) noexcept {
   const Stream* to = Lookup(target);
   const Stream* from = Lookup(source);
   if (to == nullptr || from == nullptr) return Status::kInvalidHandle;
-  AttributeBook& book = Book();
-  const std::lock_guard guard(book.mutex);
+  AttributeTable& table = Table();
+  const std::lock_guard guard(table.mutex);
   std::map<std::pair<std::uint64_t, int>, Value> copied;
-  for (const auto& [key, value] : book.values) {
+  for (const auto& [key, value] : table.values) {
     if (key.first == from->unique_id) copied[{to->unique_id, key.second}] = value;
   }
-  for (const auto& [key, value] : copied) book.values[key] = value;
+  for (const auto& [key, value] : copied) table.values[key] = value;
   return Status::kSuccess;
 }
 

@@ -16,10 +16,10 @@
 #include "shim/core/session.h"
 #include "shim/core/spin_lock.h"
 #include "shim/core/system.h"
-#include "shim/program/time/nap.h"
 #include "shim/program/time/real.h"
 #include "shim/program/time/sleep.h"
 #include "shim/program/time/virtual_clock.h"
+#include "shim/program/time/virtual_sleep.h"
 #include "shim/program/time/virtual_timers.h"
 
 namespace eidolon::shim::time {
@@ -48,7 +48,8 @@ struct Waiting {
 constinit std::array<Waiting, 64> waits{};
 constinit std::atomic<std::uint32_t> news{0};  // Futex word on which the thread sleeps.
 constinit std::atomic<bool> running{false};
-constinit std::atomic<Nap*> threads_nap{nullptr};  // Lives on the thread's stack, also in forks.
+constinit std::atomic<VirtualSleep*> threads_virtual_sleep{
+    nullptr};  // Lives on the thread's stack, also in forks.
 [[gnu::tls_model("initial-exec")]] constinit thread_local Waiting* own = nullptr;
 
 // The kernel's timer of a process without a clock. Guarded by `lock`.
@@ -67,18 +68,19 @@ std::optional<RealTimer> ArmedRealTimer() noexcept {
 
 // Carries the kernel's timer as far as the job's time goes.
 void FollowRealTimer(const RealTimer& timer) noexcept {
-  Nap nap;
-  threads_nap.store(&nap);
-  nap.BeginLength(base::Duration::Nanoseconds(timer.ends_ns - real::MonotonicNs()), kPatienceNs);
+  VirtualSleep virtual_sleep;
+  threads_virtual_sleep.store(&virtual_sleep);
+  virtual_sleep.BeginLength(base::Duration::Nanoseconds(timer.ends_ns - real::MonotonicNs()),
+                            kPatienceNs);
   const auto is_same = [&] {
     const auto now = ArmedRealTimer();
     return now && now->name == timer.name && now->ends_ns == timer.ends_ns;
   };
-  while (is_same() && nap.Wait(kSliceNs) == Nap::State::kWaiting) {
+  while (is_same() && virtual_sleep.Wait(kSliceNs) == VirtualSleep::State::kWaiting) {
   }
-  if (is_same() && nap.state() == Nap::State::kPassed) ExpireAtOnce(timer.name);
+  if (is_same() && virtual_sleep.state() == VirtualSleep::State::kPassed) ExpireAtOnce(timer.name);
   ForgetRealTimer(timer.name);
-  threads_nap.store(nullptr);
+  threads_virtual_sleep.store(nullptr);
 }
 
 struct Moment {
@@ -99,8 +101,8 @@ std::optional<Moment> Earliest(std::int64_t now_ns) noexcept {
 
 // What a rank waits for. Returns when there is nothing.
 void FollowRank() noexcept {
-  Nap nap;
-  threads_nap.store(&nap);
+  VirtualSleep virtual_sleep;
+  threads_virtual_sleep.store(&virtual_sleep);
   SimTime told;
   std::int64_t refused_ns = -kRefusedPauseNs;
   while (true) {
@@ -108,28 +110,30 @@ void FollowRank() noexcept {
     const std::int64_t now_ns = real::MonotonicNs();
     if (!DriverSleeps()) FireDueTimers();
     const std::optional<Moment> next = Earliest(now_ns);
-    if (nap.state() != Nap::State::kNone && (!next || next->at != told)) nap.End();
+    if (virtual_sleep.state() != VirtualSleep::State::kNone && (!next || next->at != told))
+      virtual_sleep.End();
     if (!next && !HasTimers()) break;
     const bool may_ask = now_ns - refused_ns > kRefusedPauseNs;
-    if (next && nap.state() == Nap::State::kNone && may_ask && ProgramTime() < next->at) {
+    if (next && virtual_sleep.state() == VirtualSleep::State::kNone && may_ask &&
+        ProgramTime() < next->at) {
       told = next->at;
-      nap.Begin(RankTime(told), next->since_ns + kPatienceNs - now_ns);
+      virtual_sleep.Begin(RankTime(told), next->since_ns + kPatienceNs - now_ns);
     }
-    if (nap.state() == Nap::State::kNone) core::FutexWait(&news, seen, kSliceNs);
-    switch (nap.Wait(kSliceNs)) {
-      case Nap::State::kPassed:
+    if (virtual_sleep.state() == VirtualSleep::State::kNone) core::FutexWait(&news, seen, kSliceNs);
+    switch (virtual_sleep.Wait(kSliceNs)) {
+      case VirtualSleep::State::kPassed:
         CarryTo(told);
-        nap.End();
+        virtual_sleep.End();
         break;
-      case Nap::State::kRefused:
+      case VirtualSleep::State::kRefused:
         refused_ns = now_ns;
-        nap.End();
+        virtual_sleep.End();
         break;
       default:
         break;
     }
   }
-  threads_nap.store(nullptr);
+  threads_virtual_sleep.store(nullptr);
 }
 
 [[noreturn]] void* Run(void*) noexcept {
@@ -142,7 +146,8 @@ void FollowRank() noexcept {
 }
 
 void ForgetInFork() noexcept {
-  if (Nap* nap = threads_nap.exchange(nullptr)) nap->Forget();
+  if (VirtualSleep* virtual_sleep = threads_virtual_sleep.exchange(nullptr))
+    virtual_sleep->Forget();
   ForgetTimers();
   std::construct_at(&lock);  // Nobody else is left to hold it.
   real_timer = {};

@@ -1,7 +1,7 @@
 // Keeps what a rank waits for besides threads that ask the agent themselves: its timers, and the
 // timed waits of its drivers, which something in the process or outside may end as well. A thread
-// of ours, made when it is first needed, tells the agent the earliest of these moments (nap.h) and
-// moves the clock there when the agent says that it has passed.
+// of ours, made when it is first needed, tells the agent the earliest of these moments
+// (virtual_sleep.h) and moves the clock there when the agent says that it has passed.
 //
 // Thread safe. The thread blocks all signals and lives as long as the process; a fork has none.
 #pragma once

@@ -243,8 +243,8 @@ TEST_F(RankTimeTest, AHelperThatHasLivedThroughTimeStillWaitsForItsLockInShortTu
   std::thread helper([&] {
     const std::int64_t end = ReadNs(CLOCK_MONOTONIC) + 2 * kSecond;
     while (ReadNs(CLOCK_MONOTONIC) < end) {
-      const timespec nap = ToTimespec(kSecond / 2);
-      nanosleep(&nap, nullptr);
+      const timespec virtual_sleep = ToTimespec(kSecond / 2);
+      nanosleep(&virtual_sleep, nullptr);
     }
     timed_out = WaitForALock(3);
   });
@@ -456,8 +456,8 @@ TEST_F(RankTimeTest, AHelpersSleepsEndAtTheirDeadlineThoughTheDriverOnlyWaitsFor
   std::thread helper([] {
     const std::int64_t end = ReadNs(CLOCK_MONOTONIC) + 50'000'000;
     while (ReadNs(CLOCK_MONOTONIC) < end) {
-      const timespec nap = ToTimespec(10'000'000);
-      nanosleep(&nap, nullptr);
+      const timespec virtual_sleep = ToTimespec(10'000'000);
+      nanosleep(&virtual_sleep, nullptr);
     }
   });
 
@@ -472,8 +472,8 @@ TEST_F(RankTimeTest, AHelpersSleepsAreNoTimeWhileTheDriverRuns) {
   std::int64_t seen_ns = 0;
   std::thread helper([&] {
     const std::int64_t begin = ReadNs(CLOCK_MONOTONIC);
-    const timespec nap = ToTimespec(20'000'000);
-    nanosleep(&nap, nullptr);
+    const timespec virtual_sleep = ToTimespec(20'000'000);
+    nanosleep(&virtual_sleep, nullptr);
     seen_ns = ReadNs(CLOCK_MONOTONIC) - begin;
     slept = true;
   });

@@ -48,12 +48,12 @@ class RankTimersTest : public testing::Test {
     struct sigaction handler {};
     handler.sa_handler = [](int) { ++signals_handled; };
     for (const int number : {SIGALRM, SIGUSR1}) sigaction(number, &handler, nullptr);
-    fake_agent.LetNapsPass(true);
+    fake_agent.LetVirtualSleepsPass(true);
   }
   ~RankTimersTest() override {
     const itimerval none{};
     setitimer(ITIMER_REAL, &none, nullptr);
-    fake_agent.LetNapsPass(false);
+    fake_agent.LetVirtualSleepsPass(false);
   }
 
   std::int64_t Passed() const { return ReadNs(CLOCK_MONOTONIC) - begin_; }
@@ -83,7 +83,7 @@ TEST_F(RankTimersTest, AnAlarmComesInVirtualTimeAndTakesNoRealTime) {
 }
 
 TEST_F(RankTimersTest, AnAlarmEndsASleepWithWhatIsLeftOfIt) {
-  fake_agent.LetNapsPass(false);  // The sleep asks itself.
+  fake_agent.LetVirtualSleepsPass(false);  // The sleep asks itself.
   alarm(30);
 
   EXPECT_EQ(sleep(100), 70u);
@@ -93,7 +93,7 @@ TEST_F(RankTimersTest, AnAlarmEndsASleepWithWhatIsLeftOfIt) {
 }
 
 TEST_F(RankTimersTest, AnIntervalTimerTicksThroughASleep) {
-  fake_agent.LetNapsPass(false);
+  fake_agent.LetVirtualSleepsPass(false);
   const itimerval every{.it_interval = {.tv_sec = 10, .tv_usec = 0},
                         .it_value = {.tv_sec = 5, .tv_usec = 0}};
   setitimer(ITIMER_REAL, &every, nullptr);
@@ -109,7 +109,7 @@ TEST_F(RankTimersTest, AnIntervalTimerTicksThroughASleep) {
 }
 
 TEST_F(RankTimersTest, ATimerCountsNoRealTimeWhileTheProgramGoesOn) {
-  fake_agent.LetNapsPass(false);  // The agent sees that the program works.
+  fake_agent.LetVirtualSleepsPass(false);  // The agent sees that the program works.
   const itimerval soon{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_usec = 20'000}};
   setitimer(ITIMER_REAL, &soon, nullptr);
 
@@ -128,7 +128,7 @@ TEST_F(RankTimersTest, ATimerCountsNoRealTimeWhileTheProgramGoesOn) {
 }
 
 TEST_F(RankTimersTest, ATimerDoesNotExpireWhileTheProgramIsKeptFromRunning) {
-  fake_agent.LetNapsPass(false);
+  fake_agent.LetVirtualSleepsPass(false);
   const itimerval soon{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_usec = 20'000}};
   setitimer(ITIMER_REAL, &soon, nullptr);
 
@@ -138,7 +138,7 @@ TEST_F(RankTimersTest, ATimerDoesNotExpireWhileTheProgramIsKeptFromRunning) {
 }
 
 TEST_F(RankTimersTest, ALoopThatWaitsForASignalWithoutACallEnds) {
-  fake_agent.LetNapsPass(false);
+  fake_agent.LetVirtualSleepsPass(false);
   const itimerval soon{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_usec = 20'000}};
   setitimer(ITIMER_REAL, &soon, nullptr);
 
@@ -149,7 +149,7 @@ TEST_F(RankTimersTest, ALoopThatWaitsForASignalWithoutACallEnds) {
 }
 
 TEST_F(RankTimersTest, ATimersDescriptorIsReadableWhenVirtualTimeSaysSo) {
-  fake_agent.LetNapsPass(false);
+  fake_agent.LetVirtualSleepsPass(false);
   const int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
   const itimerspec later{.it_interval = {}, .it_value = ToTimespec(100 * kSecond)};
   ASSERT_EQ(timerfd_settime(fd, 0, &later, nullptr), 0);
@@ -157,7 +157,7 @@ TEST_F(RankTimersTest, ATimersDescriptorIsReadableWhenVirtualTimeSaysSo) {
   ASSERT_EQ(timerfd_gettime(fd, &rest), 0);
   EXPECT_GT(rest.it_value.tv_sec, 98);
 
-  fake_agent.LetNapsPass(true);
+  fake_agent.LetVirtualSleepsPass(true);
   std::uint64_t expirations = 0;
   ASSERT_EQ(read(fd, &expirations, sizeof(expirations)), static_cast<ssize_t>(sizeof(expirations)));
 
@@ -184,12 +184,12 @@ TEST_F(RankTimersTest, APosixTimersSignalIsTheKernels) {
   ASSERT_EQ(timer_create(CLOCK_REALTIME, &event, &timer), 0);
   const itimerspec later{.it_interval = {}, .it_value = ToTimespec(100 * kSecond)};
 
-  fake_agent.LetNapsPass(false);
+  fake_agent.LetVirtualSleepsPass(false);
   ASSERT_EQ(timer_settime(timer, 0, &later, nullptr), 0);
   itimerspec rest{};
   ASSERT_EQ(timer_gettime(timer, &rest), 0);
   EXPECT_GT(rest.it_value.tv_sec, 98);
-  fake_agent.LetNapsPass(true);
+  fake_agent.LetVirtualSleepsPass(true);
   siginfo_t info{};
   EXPECT_EQ(sigwaitinfo(&set, &info), SIGUSR2);
 
@@ -336,12 +336,12 @@ TEST_F(RankTimersTest, AHelpersSleepTellsWhatIsLeftOfIt) {
 }
 
 TEST_F(RankTimersTest, AnEventEndsAWaitAndNothingIsLeftOfIt) {
-  fake_agent.LetNapsPass(false);
-  const int seen = fake_agent.naps_seen();
+  fake_agent.LetVirtualSleepsPass(false);
+  const int seen = fake_agent.virtual_sleeps_seen();
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
   std::thread writer([&] {
-    while (fake_agent.naps_seen() == seen) core::RealSleep(1'000'000);
+    while (fake_agent.virtual_sleeps_seen() == seen) core::RealSleep(1'000'000);
     EXPECT_EQ(write(ends[1], "x", 1), 1);
   });
   pollfd one{.fd = ends[0], .events = POLLIN, .revents = 0};
@@ -350,23 +350,23 @@ TEST_F(RankTimersTest, AnEventEndsAWaitAndNothingIsLeftOfIt) {
 
   writer.join();
   EXPECT_EQ(Passed(), 0);
-  while (fake_agent.naps_waiting() > 0) core::RealSleep(1'000'000);
+  while (fake_agent.virtual_sleeps_waiting() > 0) core::RealSleep(1'000'000);
   for (const int fd : ends) close(fd);
 }
 
 TEST_F(RankTimersTest, AConditionsWaitThatIsGivenUpIsForgotten) {
-  fake_agent.LetNapsPass(false);
-  const int seen = fake_agent.naps_seen();
+  fake_agent.LetVirtualSleepsPass(false);
+  const int seen = fake_agent.virtual_sleeps_seen();
   std::mutex mutex;
   std::condition_variable condition;
   std::unique_lock lock(mutex);
   // Returns without cause after a while, and the program looks no further.
-  while (fake_agent.naps_seen() == seen) {
+  while (fake_agent.virtual_sleeps_seen() == seen) {
     condition.wait_until(lock, std::chrono::steady_clock::time_point(
                                    std::chrono::nanoseconds(begin_ + 3600 * kSecond)));
   }
 
-  while (fake_agent.naps_waiting() > 0) core::RealSleep(1'000'000);
+  while (fake_agent.virtual_sleeps_waiting() > 0) core::RealSleep(1'000'000);
 
   EXPECT_EQ(Passed(), 0);
 }

@@ -17,9 +17,9 @@
 #include "shim/core/session.h"
 #include "shim/core/system.h"
 #include "shim/core/thread_role.h"
-#include "shim/program/time/nap.h"
 #include "shim/program/time/real.h"
 #include "shim/program/time/virtual_clock.h"
+#include "shim/program/time/virtual_sleep.h"
 #include "shim/program/time/virtual_timers.h"
 
 namespace eidolon::shim::time {
@@ -34,10 +34,10 @@ using base::SimTime;
 constexpr std::int64_t kLongestRealSleepNs = 5'000'000'000;
 constexpr std::int64_t kLongestStartUpSleepNs = 1'000'000'000;
 // From here on what a rank has started sleeps in virtual time.
-constexpr std::int64_t kShortestNapNs = 1'000'000'000;
-// Before a nap ends for want of anything else to happen, others get this much real time to say
-// what they wait for: who started the sleep may have set a timer.
-constexpr std::int64_t kNapPatienceNs = 500'000'000;
+constexpr std::int64_t kShortestVirtualSleepNs = 1'000'000'000;
+// Before a virtual sleep ends for want of anything else to happen, others get this much real time
+// to say what they wait for: who started the sleep may have set a timer.
+constexpr std::int64_t kVirtualSleepPatienceNs = 500'000'000;
 
 constinit std::atomic<int> sleeping_drivers{0};
 
@@ -155,20 +155,20 @@ int ShortSleep(std::int64_t ns, std::int64_t* slept_ns) noexcept {
 
 // What a rank has started sleeps until the job's time has passed by as much, or so much real time.
 int SleepWithoutSession(std::int64_t ns, std::int64_t* slept_ns) noexcept {
-  if (ns < kShortestNapNs) return ShortSleep(ns, slept_ns);
+  if (ns < kShortestVirtualSleepNs) return ShortSleep(ns, slept_ns);
   const std::int64_t begin = real::MonotonicNs();
-  Nap nap;
-  nap.BeginLength(Duration::Nanoseconds(ns), kNapPatienceNs);
-  while (nap.state() == Nap::State::kWaiting) {
+  VirtualSleep virtual_sleep;
+  virtual_sleep.BeginLength(Duration::Nanoseconds(ns), kVirtualSleepPatienceNs);
+  while (virtual_sleep.state() == VirtualSleep::State::kWaiting) {
     const std::int64_t elapsed = real::MonotonicNs() - begin;
     if (elapsed >= ns) return 0;
     bool interrupted = false;
-    nap.Wait(ns - elapsed, &interrupted);
+    virtual_sleep.Wait(ns - elapsed, &interrupted);
     if (!interrupted) continue;
     *slept_ns = real::MonotonicNs() - begin;
     return EINTR;
   }
-  return nap.state() == Nap::State::kPassed ? 0 : ShortSleep(ns, slept_ns);
+  return virtual_sleep.state() == VirtualSleep::State::kPassed ? 0 : ShortSleep(ns, slept_ns);
 }
 
 // Only a signal ends it.

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "services/contract/ring/layout.h"
-#include "services/contract/ring/nap.h"
+#include "services/contract/ring/virtual_sleep.h"
 #include "shim/core/rank_clock.h"
 #include "shim/core/server_page.h"
 #include "shim/core/session.h"

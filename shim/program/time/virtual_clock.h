@@ -66,8 +66,8 @@ base::SimTime TimeOfReading(clockid_t id, const timespec& reading) noexcept;
 std::int64_t RealNsUntil(clockid_t id, const timespec& reading) noexcept;
 clockid_t GuessClock(std::int64_t reading_ns) noexcept;
 
-// Virtual time ends (services/contract/ring/nap.h): what lies beyond is waited for as long as the
-// job lasts.
+// Virtual time ends (services/contract/ring/virtual_sleep.h): what lies beyond is waited for as
+// long as the job lasts.
 bool IsBeyondEnd(base::SimTime time) noexcept;
 // The time `ns` from `now`; SimTime::Max() beyond the end.
 base::SimTime TimeAfter(base::SimTime now, std::int64_t ns) noexcept;

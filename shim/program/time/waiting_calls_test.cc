@@ -379,9 +379,9 @@ class WaitingCallsTest : public testing::TestWithParam<Row> {
  protected:
   WaitingCallsTest() {
     StartRank(fake_agent);
-    fake_agent.LetNapsPass(true);
+    fake_agent.LetVirtualSleepsPass(true);
   }
-  ~WaitingCallsTest() override { fake_agent.LetNapsPass(false); }
+  ~WaitingCallsTest() override { fake_agent.LetVirtualSleepsPass(false); }
 };
 
 TEST_P(WaitingCallsTest, AHundredSecondsOfADriverPassAtOnce) {

@@ -1,5 +1,5 @@
 // PyTorch's allocator reports each block that it takes or gives back to whoever profiles it, by a
-// function of libc10.so. This one stands before it: it keeps the book of what forward passes leave
+// function of libc10.so. This one stands before it: it keeps the table of what forward passes leave
 // for backward passes (kept_memory.h) and passes the report on.
 //
 // A block counts where a backward pass gives it back, so a program without PyTorch's autograd has
@@ -122,15 +122,15 @@ ThreadMain EnginesOwn(const void* caller) {
   return own;
 }
 
-struct Books {
+struct Tables {
   core::SpinLock lock;  // Guards everything below.
   std::array<KeptMemory, ring::kMaxDevices> devices;
   Looks looks;
 };
 
-Books& TheBooks() {
-  static Books* const books = new Books;  // Threads may outlive main.
-  return *books;
+Tables& TheTables() {
+  static Tables* const tables = new Tables;  // Threads may outlive main.
+  return *tables;
 }
 
 // For a timeline. The allocator holds its lock, so that blocks are told in its order.
@@ -150,13 +150,13 @@ void Note(core::Session& session, std::uint64_t block, std::int64_t bytes, int d
   bool kept = false;
   std::optional<std::uint64_t> news;
   {
-    Books& books = TheBooks();
-    const std::lock_guard guard(books.lock);
-    KeptMemory& memory = books.devices[static_cast<std::size_t>(device)];
+    Tables& tables = TheTables();
+    const std::lock_guard guard(tables.lock);
+    KeptMemory& memory = tables.devices[static_cast<std::size_t>(device)];
     if (in_backward) memory.NoteBackward();
     if (bytes < 0) {
       const auto taken = memory.BytesOf(block);
-      kept = taken && in_backward && books.looks.IsAutogradsOwn(*taken);
+      kept = taken && in_backward && tables.looks.IsAutogradsOwn(*taken);
       memory.GiveBack(block, kept);
     } else if (!in_backward) {
       memory.Take(block, static_cast<std::uint64_t>(bytes));
@@ -190,7 +190,7 @@ void c10::reportMemoryUsageToProfiler(void* block, std::int64_t bytes, std::size
       session != nullptr) {
     try {
       shim::autograd::Note(*session, reinterpret_cast<std::uintptr_t>(block), bytes, device.index);
-    } catch (...) {  // No memory for the book: it tells less.
+    } catch (...) {  // No memory for the table: it tells less.
     }
   }
   if (const auto own = shim::autograd::PytorchsOwn()) {

@@ -1,10 +1,10 @@
 // What forward passes of PyTorch leave for backward passes: blocks of its allocator that were taken
 // outside of backward passes and that a backward pass gives back. How much that is at most.
 //
-// A block shows that it was kept only when it goes. So the book counts by backward passes: when one
-// begins, every block that is there may have been kept for it, and counts for it as soon as it is
-// given back by this or a later one. Blocks only grow in number before a backward pass begins and
-// shrink while it runs, also where backward passes of several parts of a batch take turns.
+// A block shows that it was kept only when it goes. So the table counts by backward passes: when
+// one begins, every block that is there may have been kept for it, and counts for it as soon as it
+// is given back by this or a later one. Blocks only grow in number before a backward pass begins
+// and shrink while it runs, also where backward passes of several parts of a batch take turns.
 //
 //   forward         backward 1        forward         backward 2
 //   a+  b+  c+  c-  |  b-             d+              |  d-  a-

@@ -37,7 +37,7 @@ void Expect(bool fits, std::string_view collective) {
 
 // A root has what nobody else knows.
 void ExpectLiveRoot(const Group& group, std::int32_t root, std::string_view collective) {
-  if (!group.twins().IsGhost(root)) return;
+  if (!group.twins().IsMirrored(root)) return;
   const std::uint32_t rank = group.GlobalOf(root);
   EndJob(StrCat("rank ", rank, " ", collective,
                 "s over Gloo and is mirrored, so that nobody knows "
@@ -96,7 +96,7 @@ std::string FromRoot(const Call& call, std::int32_t root, const void* data, std:
 // Of all live members at the root, nothing elsewhere.
 ByRank AtRoot(const Call& call, std::int32_t root, const void* data, std::size_t bytes) {
   if (call.context->rank != root) {
-    if (call.group->twins().IsGhost(root)) return {};
+    if (call.group->twins().IsMirrored(root)) return {};
     const Part given[] = {{.rank = root, .data = data, .bytes = bytes}};
     return Exchange(call, given, {});
   }

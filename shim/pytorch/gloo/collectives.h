@@ -1,5 +1,6 @@
-// Gloo's collectives in groups with ghosts: live members exchange what they give, each makes what
-// ghosts would have given (inputs.h), and the result counts every member. A ghost receives nothing.
+// Gloo's collectives in groups with mirrored ranks: live members exchange what they give, each
+// makes what mirrored ranks would have given (inputs.h), and the result counts every member. A
+// mirrored rank receives nothing.
 #pragma once
 
 #include <memory>
@@ -9,8 +10,8 @@
 
 namespace eidolon::shim::gloo {
 
-// Each returns when this member's part is done, and ends the job when a ghost is the root of what
-// only it has. Requires: the group is that of the options' context, and has ghosts.
+// Each returns when this member's part is done, and ends the job when a mirrored rank is the root
+// of what only it has. Requires: the group is that of the options' context, and has mirrored ranks.
 using GroupPointer = std::shared_ptr<const Group>;
 void AllGather(const GroupPointer& group, const AllGatherOptions& options);
 void AllGatherv(const GroupPointer& group, const AllGathervOptions& options);

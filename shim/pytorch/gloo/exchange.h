@@ -1,5 +1,5 @@
 // Live members of a group tell each other what they put into a collective, over Gloo's own
-// connections: pairs of live members are connected as ever, those with ghosts never.
+// connections: pairs of live members are connected as ever, those with mirrored ranks never.
 #pragma once
 
 #include <cstddef>

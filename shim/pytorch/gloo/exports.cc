@@ -1,11 +1,12 @@
 // Functions of libtorch_cpu.so that stand before PyTorch's own in the live ranks of folded jobs
 // (lib/eidolon/folded/gloo.so is preloaded there, nowhere else). Groups in which every member is
-// live get PyTorch's own; those with ghosts get what stands in collectives.h.
+// live get PyTorch's own; those with mirrored ranks get what stands in collectives.h.
 //
 // A group's members are known while it is made, on a thread whose Python frames say who they are.
 // Pairs are connected when they are first used (TORCH_GLOO_LAZY_INIT, from PyTorch 2.8 on), which
-// with a ghost never happens. Messages to a ghost have arrived at once. What a ghost would send
-// nobody knows, except in monitored_barrier, where only that it comes counts.
+// with a mirrored rank never happens. Messages to a mirrored rank have arrived at once. What a
+// mirrored rank would send nobody knows, except in monitored_barrier, where only that it comes
+// counts.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -67,10 +68,10 @@ std::shared_ptr<const Group> MakeGroup(const Context& context) {
                                .rank = static_cast<std::uint32_t>(context.rank),
                                .world = fold.ranks()}),
       TorchRuns("_create_process_group_wrapper"));
-  return group->has_ghosts() ? group : nullptr;
+  return group->has_mirrored_ranks() ? group : nullptr;
 }
 
-// Otherwise making it would wait for addresses of ghosts.
+// Otherwise making it would wait for addresses of mirrored ranks.
 void ExpectToConnectLater() {
   const char* const lazy = std::getenv("TORCH_GLOO_LAZY_INIT");
   if (lazy != nullptr && std::strcmp(lazy, "0") != 0) return;
@@ -111,7 +112,7 @@ class Making {
                 global, ")"));
 }
 
-// Ours where the group has ghosts, PyTorch's own elsewhere.
+// Ours where the group has mirrored ranks, PyTorch's own elsewhere.
 template <typename Options>
 void Answer(const Options& options, const char* name,
             void (*ours)(const GroupPointer&, const Options&)) {
@@ -146,7 +147,7 @@ void Send(Buffer* buffer, std::int32_t rank, std::uint64_t slot, std::size_t off
 void Send(Buffer* buffer, std::int32_t rank, std::uint64_t slot, std::size_t offset,
           std::size_t bytes) {
   const auto group = GroupOf(buffer);
-  if (group != nullptr && group->twins().IsGhost(rank)) {
+  if (group != nullptr && group->twins().IsMirrored(rank)) {
     return Own<CompleteFunction>(kCompleteSend)(buffer, rank);
   }
   Own<SendFunction>(kSend)(buffer, rank, slot, offset, bytes);
@@ -157,7 +158,7 @@ void Receive(Buffer* buffer, std::int32_t rank, std::uint64_t slot, std::size_t 
 void Receive(Buffer* buffer, std::int32_t rank, std::uint64_t slot, std::size_t offset,
              std::size_t bytes) {
   const auto group = GroupOf(buffer);
-  if (group != nullptr && group->twins().IsGhost(rank)) {
+  if (group != nullptr && group->twins().IsMirrored(rank)) {
     if (monitored_barriers == 0) RefuseToReceive(*group, rank);
     return Own<CompleteFunction>(kCompleteReceive)(buffer, rank);
   }
@@ -171,7 +172,7 @@ void ReceiveAny(Buffer* buffer, std::vector<std::int32_t>* ranks, std::uint64_t 
                 std::size_t offset, std::size_t bytes) {
   if (const auto group = GroupOf(buffer)) {
     const std::int32_t first = ranks->empty() ? 0 : ranks->front();
-    std::erase_if(*ranks, [&](std::int32_t rank) { return group->twins().IsGhost(rank); });
+    std::erase_if(*ranks, [&](std::int32_t rank) { return group->twins().IsMirrored(rank); });
     if (ranks->empty()) RefuseToReceive(*group, first);
   }
   Own<ReceiveAnyFunction>(kReceiveAny)(buffer, ranks, slot, offset, bytes);
@@ -196,7 +197,8 @@ std::shared_ptr<Context> ContextOfCall(void* process_group, std::uint32_t tag) {
 }
 
 // A store that the program serves itself, as the processes of asynchronous checkpoints do, waits
-// for a client of every rank. Ghosts never come, and who asks for a value waits for it anyhow.
+// for a client of every rank. Mirrored ranks never come, and who asks for a value waits for it
+// anyhow.
 void AwaitClients(void* store) EIDOLON_GLOO("_ZN4c10d8TCPStore14waitForWorkersEv");
 void AwaitClients(void* store) {
   if (JobFold().is_folded()) return;

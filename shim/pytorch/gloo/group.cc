@@ -20,7 +20,7 @@ Groups& AllGroups() {
   return *groups;
 }
 
-bool HasGhosts(const folding::Fold& fold, const std::vector<folding::RankRun>& members) {
+bool HasMirroredRanks(const folding::Fold& fold, const std::vector<folding::RankRun>& members) {
   for (const folding::RankRun& run : members) {
     for (std::uint32_t i = 0; i < run.count; ++i) {
       if (!fold.IsLive(run.first + i * run.step)) return true;
@@ -40,7 +40,7 @@ void EndJob(const std::string& sentence) {
 Group::Group(const folding::Fold& fold, base::Result<std::vector<folding::RankRun>> members,
              bool is_pytorchs)
     : fold_(fold), members_(std::move(members)), is_pytorchs_(is_pytorchs) {
-  if (members_.has_value()) has_ghosts_ = HasGhosts(fold_, *members_);
+  if (members_.has_value()) has_mirrored_ranks_ = HasMirroredRanks(fold_, *members_);
 }
 
 const folding::Twins& Group::twins() const {

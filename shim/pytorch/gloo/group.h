@@ -1,4 +1,4 @@
-// The Gloo groups of this process that have ghosts.
+// The Gloo groups of this process that have mirrored ranks.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ class Group {
   Group(const folding::Fold& fold, base::Result<std::vector<folding::RankRun>> members,
         bool is_pytorchs = false);
 
-  // Whether a member is a ghost, or may be.
-  bool has_ghosts() const { return has_ghosts_; }
+  // Whether a member is a mirrored rank, or may be.
+  bool has_mirrored_ranks() const { return has_mirrored_ranks_; }
   bool is_pytorchs() const { return is_pytorchs_; }
   // End the job when nobody knows who the members are, or whom one of them mirrors.
   const folding::Twins& twins() const;
@@ -39,7 +39,7 @@ class Group {
   const folding::Fold& fold_;
   const base::Result<std::vector<folding::RankRun>> members_;
   const bool is_pytorchs_;
-  bool has_ghosts_ = true;
+  bool has_mirrored_ranks_ = true;
 
   mutable std::mutex mutex_;  // Guards what follows, which is found at the first use.
   mutable std::optional<folding::Twins> twins_;
@@ -48,7 +48,7 @@ class Group {
 // By the addresses of the objects of Gloo that belong to it. A null group: there is none any more,
 // another object may have been here.
 void KeepGroup(const void* object, std::shared_ptr<const Group> group);
-// Null: an object of a group without ghosts.
+// Null: an object of a group without mirrored ranks.
 std::shared_ptr<const Group> FindGroup(const void* object);
 
 }  // namespace eidolon::shim::gloo

@@ -16,14 +16,14 @@ Fold TwoClasses() {
   return Fold::Make({.ranks = 16, .dimensions = {{.stride = 1, .size = 2}}}).value();
 }
 
-TEST(GloosGroupTest, KnowsItsGhostsAndTheirPlaces) {
+TEST(GloosGroupTest, KnowsItsMirroredRanksAndTheirPlaces) {
   const Fold fold = TwoClasses();
   const Group row(fold, Runs{{0, 2, 8}});
 
-  EXPECT_TRUE(row.has_ghosts());
+  EXPECT_TRUE(row.has_mirrored_ranks());
   EXPECT_EQ(row.twins().live(), (std::vector<std::int32_t>{0, 7}));
   EXPECT_EQ(row.GlobalOf(5), 10u);
-  EXPECT_FALSE(Group(fold, Runs{{0, 14, 2}, {15, 1, 1}}).has_ghosts());
+  EXPECT_FALSE(Group(fold, Runs{{0, 14, 2}, {15, 1, 1}}).has_mirrored_ranks());
 }
 
 TEST(GloosGroupTest, EndsTheJobWhenAMembersTwinIsNotKnown) {

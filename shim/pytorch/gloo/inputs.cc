@@ -51,7 +51,7 @@ void Inputs::AreSizesOfObjects() {
 }
 
 const std::string& Inputs::Of(std::int32_t rank) {
-  if (!twins_.IsGhost(rank)) return live_.at(rank);
+  if (!twins_.IsMirrored(rank)) return live_.at(rank);
   const folding::Twin& twin = twins_.at(rank);
   const std::string& mirrored = live_.at(twin.live);
   const auto other = live_.find(twin.other);

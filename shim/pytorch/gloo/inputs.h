@@ -1,9 +1,10 @@
 // What every member of a group puts into a collective of Gloo, when only live ones have said it.
 //
-// Ghosts follow the rules of NCCL's collectives (services/network/communicator/ghosts.h). Gloo is
-// not told of what type the elements are, only how wide. Two that differ are taken for integers
-// where the bits cannot be those of a normal floating-point number: integers that count are small.
-// Single bytes may be a pickled object, whose integers and numbered texts go on in steps as well.
+// Mirrored ranks follow the rules of NCCL's collectives
+// (services/network/communicator/mirrored_ranks.h). Gloo is not told of what type the elements are,
+// only how wide. Two that differ are taken for integers where the bits cannot be those of a normal
+// floating-point number: integers that count are small. Single bytes may be a pickled object, whose
+// integers and numbered texts go on in steps as well.
 #pragma once
 
 #include <cstddef>
@@ -24,9 +25,9 @@ class Inputs {
   // `live`: of all live members that give something. Keeps the twins.
   Inputs(const folding::Twins& twins, std::size_t element_bytes, ByRank live);
 
-  // They say how long the pickled objects are that follow. Ghosts' may be longer than both that
-  // they are made from, and get the room of both: PyTorch takes the longest for all, and reads what
-  // is in front.
+  // They say how long the pickled objects are that follow. Mirrored ranks' may be longer than both
+  // that they are made from, and get the room of both: PyTorch takes the longest for all, and reads
+  // what is in front.
   void AreSizesOfObjects();
 
   // What `rank` gives. Valid until the next call. Requires: its twin, or itself, gives something.

@@ -25,7 +25,7 @@ folding::Twins TwinsOf(std::uint32_t ranks) {
 }
 
 template <typename Number>
-std::string OfGhost2(Number of_rank_0, Number of_rank_3, bool* has_guessed) {
+std::string OfMirrored2(Number of_rank_0, Number of_rank_3, bool* has_guessed) {
   const folding::Twins twins = TwinsOf(4);
   Inputs inputs(twins, sizeof(Number), {{0, Bytes(of_rank_0)}, {3, Bytes(of_rank_3)}});
   std::string bytes = inputs.Of(2);
@@ -36,27 +36,27 @@ std::string OfGhost2(Number of_rank_0, Number of_rank_3, bool* has_guessed) {
 TEST(InputsTest, EqualBytesAreMirrored) {
   bool has_guessed = true;
 
-  EXPECT_EQ(OfGhost2(1.5f, 1.5f, &has_guessed), Bytes(1.5f));
+  EXPECT_EQ(OfMirrored2(1.5f, 1.5f, &has_guessed), Bytes(1.5f));
   EXPECT_FALSE(has_guessed);
 }
 
 TEST(InputsTest, IntegersGoOnInEqualSteps) {
   bool has_guessed = true;
 
-  EXPECT_EQ(OfGhost2<std::int64_t>(10, 40, &has_guessed), Bytes<std::int64_t>(30));
+  EXPECT_EQ(OfMirrored2<std::int64_t>(10, 40, &has_guessed), Bytes<std::int64_t>(30));
   EXPECT_FALSE(has_guessed);
-  EXPECT_EQ(OfGhost2<std::int32_t>(6, -6, &has_guessed), Bytes<std::int32_t>(-2));
+  EXPECT_EQ(OfMirrored2<std::int32_t>(6, -6, &has_guessed), Bytes<std::int32_t>(-2));
   EXPECT_FALSE(has_guessed);
 }
 
 TEST(InputsTest, WhatMayBeAFloatingPointNumberIsMirroredAndCounted) {
   bool has_guessed = false;
 
-  EXPECT_EQ(OfGhost2(0.0f, 3.0f, &has_guessed), Bytes(0.0f));
+  EXPECT_EQ(OfMirrored2(0.0f, 3.0f, &has_guessed), Bytes(0.0f));
   EXPECT_TRUE(has_guessed);
-  EXPECT_EQ(OfGhost2(1.0, 4.0, &has_guessed), Bytes(1.0));
+  EXPECT_EQ(OfMirrored2(1.0, 4.0, &has_guessed), Bytes(1.0));
   EXPECT_TRUE(has_guessed);
-  EXPECT_EQ(OfGhost2<std::uint8_t>(1, 4, &has_guessed), Bytes<std::uint8_t>(1)) << "text";
+  EXPECT_EQ(OfMirrored2<std::uint8_t>(1, 4, &has_guessed), Bytes<std::uint8_t>(1)) << "text";
   EXPECT_TRUE(has_guessed);
 }
 

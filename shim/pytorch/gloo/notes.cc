@@ -15,7 +15,7 @@
 
 #define EIDOLON_GLOO_EXPORT extern "C" __attribute__((visibility("default")))
 
-// A collective of Gloo got values of ghosts that follow from no rule.
+// A collective of Gloo got values of mirrored ranks that follow from no rule.
 EIDOLON_GLOO_EXPORT void eidolon_note_guessed_values(const char* where) {
   namespace ring = eidolon::ring;
   auto* const session = eidolon::shim::core::Session::Existing();

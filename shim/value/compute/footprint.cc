@@ -438,7 +438,7 @@ bool MayChange(const Footprint& footprint, const LaunchPointers& pointers, const
 
 void NoteAuthor(const std::vector<std::uint32_t>& written, const LaunchPointers& pointers,
                 const Writer& writer, value::Store& store) {
-  value::AuthorBook& authors = store.authors();
+  value::AuthorTable& authors = store.authors();
   value::Origin origin{.author = writer.author, .call = authors.NextCall(writer.author)};
   // Backwards: of two equal pointers the first one counts, as the other may be an unused word.
   for (std::size_t i = written.size(); i-- > 0;) {

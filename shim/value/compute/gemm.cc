@@ -64,25 +64,25 @@ class DeferredGemm : public value::Deferred {
     }
   }
 
-  value::Foresight Foresee(value::Store& /*store*/, std::uint64_t address, std::size_t size,
+  value::Lookahead Foresee(value::Store& /*store*/, std::uint64_t address, std::size_t size,
                            const Before& before) override {
-    using value::Foresight;
-    if (p_.pointer_array) return Foresight::kMay;
+    using value::Lookahead;
+    if (p_.pointer_array) return Lookahead::kMay;
     for (std::int64_t i = 0; i < p_.batch; ++i) {
-      if (p_.d.stride < 0) return Foresight::kMay;
+      if (p_.d.stride < 0) return Lookahead::kMay;
       Placed d{p_.d.address, p_.d.type, p_.m, p_.n, p_.d.leading, p_.d.row_step};
       d.address += BytesOf(p_.d.type) * static_cast<std::uint64_t>(i * p_.d.stride);
       if (address >= d.address + d.Bytes() || d.address >= address + size) continue;
       // Both factors are read whole.
       const bool may_be_done = before(p_.a.address, 1) && before(p_.b.address, 1);
-      return may_be_done || p_.k == 0 ? Foresight::kMay : Foresight::kUnknown;
+      return may_be_done || p_.k == 0 ? Lookahead::kMay : Lookahead::kUnknown;
     }
-    return Foresight::kNothing;
+    return Lookahead::kNothing;
   }
 
   bool MayChange(value::Store& store, std::uint64_t address, std::size_t size) override {
     const auto never = [](std::uint64_t, std::size_t) { return false; };
-    return Foresee(store, address, size, never) != value::Foresight::kNothing;
+    return Foresee(store, address, size, never) != value::Lookahead::kNothing;
   }
 
  private:

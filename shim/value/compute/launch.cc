@@ -81,23 +81,23 @@ class RecordedLaunch : public value::Deferred {
   }
 
   // By the kernel's stores and by what earlier launches of the shape taught.
-  value::Foresight Foresee(value::Store& store, std::uint64_t address, std::size_t size,
+  value::Lookahead Foresee(value::Store& store, std::uint64_t address, std::size_t size,
                            const Before& before) override {
-    using value::Foresight;
+    using value::Lookahead;
     WorkExperience& experience = FindExperience(store);
     const bool may_leave_a_guess = experience.kernel->plausible != PlausibleKind::kNone;
     const bool leads_there = std::ranges::any_of(
         pointers_.list, [&](const PointerWord& pointer) { return pointer.address == address; });
-    if (may_leave_a_guess && leads_there) return Foresight::kMay;
+    if (may_leave_a_guess && leads_there) return Lookahead::kMay;
     const bool may_be_small = IsToBeTried(experience);
-    if (!may_be_small && !leads_there) return Foresight::kNothing;
+    if (!may_be_small && !leads_there) return Lookahead::kNothing;
     const Footprint* const footprint = FootprintOf(experience, store);
     const bool is_open = footprint == nullptr || footprint->everything;
     if (!is_open && !compute::MayChange(*footprint, pointers_, arena_, {address, address + size})) {
-      return Foresight::kNothing;
+      return Lookahead::kNothing;
     }
-    if (may_be_small && MayMeetKnown(experience, before)) return Foresight::kMay;
-    return is_open ? Foresight::kNothing : Foresight::kUnknown;
+    if (may_be_small && MayMeetKnown(experience, before)) return Lookahead::kMay;
+    return is_open ? Lookahead::kNothing : Lookahead::kUnknown;
   }
 
   bool MayChange(value::Store& store, std::uint64_t address, std::size_t size) override {

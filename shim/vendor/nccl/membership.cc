@@ -24,8 +24,8 @@
 #include "shim/pytorch/torch_groups/group_members.h"
 #include "shim/vendor/nccl/buffers.h"
 #include "shim/vendor/nccl/communicator.h"
-#include "shim/vendor/nccl/ghost_names.h"
 #include "shim/vendor/nccl/group_state.h"
+#include "shim/vendor/nccl/mirrored_rank_names.h"
 
 namespace eidolon::shim::nccl {
 namespace {
@@ -80,9 +80,9 @@ base::Result<std::vector<folding::RankRun>> MembersToTell(const core::Session& s
   // Once; not behind a lock, which a thread that holds the interpreter's could wait for.
   static std::atomic<bool> looked{false};
   const char* const live = std::getenv("EIDOLON_LIVE_RANKS");
-  const std::string ghost =
-      live == nullptr || looked.exchange(true) ? std::string() : FindGhostByName(live, world);
-  if (!ghost.empty()) return CannotFold(ghost);
+  const std::string mirrored_rank =
+      live == nullptr || looked.exchange(true) ? std::string() : FindMirroredByName(live, world);
+  if (!mirrored_rank.empty()) return CannotFold(mirrored_rank);
   auto members = torch_groups::MembersOf({.name = name,
                                           .size = static_cast<std::uint32_t>(size),
                                           .rank = static_cast<std::uint32_t>(rank),
