@@ -108,9 +108,9 @@ std::vector<Weighted> Weigh(const TransferHardware& hardware,
   constexpr double kSame = 1e-6;  // Squared distance below which GPUs are one.
   std::map<std::uint32_t, std::vector<Weighted>> by_architecture;
   for (const TransferReferenceGpu& reference_gpu : reference_gpus) {
-    const bool own = reference_gpus.hardware.architecture == hardware.architecture;
-    const double weight = own ? 1 / (Distance(hardware, reference_gpus.hardware) + kSame) : 1;
-    by_architecture[reference_gpus.hardware.architecture].push_back({reference_gpu, weight});
+    const bool own = reference_gpu.hardware.architecture == hardware.architecture;
+    const double weight = own ? 1 / (Distance(hardware, reference_gpu.hardware) + kSame) : 1;
+    by_architecture[reference_gpu.hardware.architecture].push_back({reference_gpu, weight});
   }
   if (const auto own = by_architecture.find(hardware.architecture); own != by_architecture.end()) {
     by_architecture = {{own->first, std::move(own->second)}};
@@ -188,7 +188,7 @@ MeasuredGemms CarriedGemms(const TransferConstants& constants, const TransferHar
     double error = 0;
     for (const auto& [reference_gpu, weight] : weighed) {
       const MeasuredGemms::Answer answer = reference_gpu.gemms->Read(m, n, k);
-      const double formula = TransferSeconds(constants, reference_gpus.hardware, m, n, k);
+      const double formula = TransferSeconds(constants, reference_gpu.hardware, m, n, k);
       ratio += weight * std::log(answer.seconds / formula);
       error += weight * answer.relative_error;
     }
@@ -197,7 +197,7 @@ MeasuredGemms CarriedGemms(const TransferConstants& constants, const TransferHar
     cells.log_seconds[i] =
         static_cast<float>(std::log(TransferSeconds(constants, hardware, m, n, k)));
   }
-  if (weighed.front().reference_gpus.hardware.architecture != hardware.architecture)
+  if (weighed.front().reference_gpu.hardware.architecture != hardware.architecture)
     Smooth(ratios, cells);
   for (std::size_t i = 0; i < cells.count(); ++i) cells.log_seconds[i] += ratios[i];
   return MeasuredGemms(roof, cells);
