@@ -8,6 +8,8 @@ import tempfile
 
 import environments
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -56,11 +58,11 @@ def axe():
 
 class Browser:
     """Tabs of one server's page, which are closed at its end; a context manager that fails where one of them had
-    trouble. `pictures`: a folder for pictures of views, or None."""
+    trouble. `server`: None where files alone are shown. `pictures`: a folder for pictures of views, or None."""
 
     def __init__(self, chromium, server, pictures=None):
         self.chromium, self.server, self.pictures = chromium, server, pictures
-        self.address = f"http://{server.address}"
+        self.address = server and f"http://{server.address}"
         self.contexts, self.problems, self.expects_dialog = [], [], False
 
     def __enter__(self):

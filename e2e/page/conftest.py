@@ -54,6 +54,13 @@ def browser(chromium, page_server, pictures):
         yield tabs
 
 
+@pytest.fixture
+def reader(chromium, pictures):
+    """A browser of one test that shows files, without any server."""
+    with Browser(chromium, None, pictures) as tabs:
+        yield tabs
+
+
 @pytest.fixture(scope="session")
 def by_form(chromium, page_server, pictures, folder):
     """The browser with the tab that submitted the job "by-form" and followed it to its end."""

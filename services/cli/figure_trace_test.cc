@@ -19,8 +19,6 @@ using nlohmann::json;
 using ::testing::ElementsAre;
 
 constexpr std::size_t kLabelColumns = 19;
-// Begins the title of a part.
-constexpr std::string_view kTitle = "## ";
 
 bool IsDigit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 bool IsAlphabetic(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
@@ -119,10 +117,6 @@ std::vector<Word> SplitText(const std::string& text) {
   for (const std::string_view line : base::Split(text, '\n')) {
     ++number;
     std::string_view rest = line;
-    if (line.starts_with(kTitle)) {
-      where = line.substr(kTitle.size());
-      continue;
-    }
     if (line.size() > kLabelColumns && line.starts_with("  ") &&
         line.substr(kLabelColumns - 1, 1) == " ") {
       std::string_view label = line.substr(0, kLabelColumns);
@@ -283,91 +277,6 @@ std::vector<TracedFigure> TraceFigures(const json& document, const Renderer& ren
 
 namespace {
 
-// The text of an attribute of a tag; empty without it.
-std::string AttributeOf(std::string_view tag, std::string_view name) {
-  const std::string begin = StrCat(" ", name, "=\"");
-  const std::size_t at = tag.find(begin);
-  if (at == tag.npos) return "";
-  const std::string_view rest = tag.substr(at + begin.size());
-  return std::string(rest.substr(0, rest.find('"')));
-}
-
-std::string WordsOfTag(std::string_view tag) {
-  constexpr std::string_view kLength = "flex-grow:";
-  std::string words;
-  for (const char* name : {"aria-label", "title"}) {
-    if (const std::string text = AttributeOf(tag, name); !text.empty()) words += text + "\n";
-  }
-  const std::string style = AttributeOf(tag, "style");
-  if (style.starts_with(kLength)) words += "length " + style.substr(kLength.size()) + "\n";
-  if (tag.starts_with("circle ")) words += "height " + AttributeOf(tag, "cy") + "\n";
-  return words;
-}
-
-}  // namespace
-
-namespace {
-
-// Goes through a page; cells belong to their part and the title of their column.
-class PageReader {
- public:
-  std::string Read(std::string_view page) {
-    rest_ = page;
-    while (!rest_.empty()) {
-      words_ += Take(rest_.find('<'));
-      const std::string_view tag = Take(rest_.find('>'));
-      if (!tag.empty()) ReadTag(tag.substr(1));
-      Take(std::min<std::size_t>(rest_.size(), 1));
-    }
-    for (std::size_t at; (at = words_.find(kApostrophe)) != words_.npos;) {
-      words_.replace(at, kApostrophe.size(), "'");
-    }
-    return words_;
-  }
-
- private:
-  static constexpr std::string_view kApostrophe = "&#39;";
-
-  std::string_view Take(std::size_t length) {
-    const std::string_view taken = rest_.substr(0, length);
-    rest_.remove_prefix(taken.size());
-    return taken;
-  }
-
-  // What stands between this tag and the next.
-  std::string Inner() const {
-    const std::string_view inner = rest_.substr(std::min<std::size_t>(rest_.size(), 1));
-    return std::string(inner.substr(0, inner.find('<')));
-  }
-
-  void ReadTag(std::string_view tag) {
-    const std::string_view name = tag.substr(0, tag.find(' '));
-    if (name == "style") Take(rest_.find("</style") - 1);
-    if (name == "thead") columns_.clear();
-    if (name == "tr") column_ = 0;
-    if (name == "th") columns_.push_back(Inner());
-    if (name == "h2" || name == "dt") part_ = Inner();
-    const bool begins = name == "h2" || name == "dt" || name == "/table";
-    if (begins) words_ += StrCat("\n", kTitle, part_);
-    if (name == "td" && column_ < columns_.size()) {
-      words_ += StrCat("\n", kTitle, part_, ": ", columns_[column_++]);
-    }
-    words_ += "\n" + WordsOfTag(tag);
-  }
-
-  std::string_view rest_;
-  std::string words_;
-  std::string part_;
-  std::vector<std::string> columns_;
-  std::size_t column_ = 0;
-};
-
-}  // namespace
-
-std::string WordsOfPage(const std::string& html) { return PageReader().Read(html); }
-
-namespace {
-
 json TracedDocument() {
   return json::parse(R"({"time": 1.5, "odd": 3, "list": [1, 2], "text": "at f.py:40"})");
 }
@@ -390,14 +299,6 @@ TEST(FigureTraceTest, NamesTheFieldsOfEachFigureAndNoneForWhatIsMadeUp) {
   EXPECT_EQ(figures[3].where, "first");
   EXPECT_THAT(figures[3].fields, ElementsAre());
   EXPECT_THAT(figures[4].fields, ElementsAre("text"));
-}
-
-TEST(FigureTraceTest, ReadsAPageAsWordsWithItsLengths) {
-  EXPECT_EQ(WordsOfPage("<style>p{top:3px}</style><h2>Part</h2><p>a 1 s</p>"
-                        "<span style=\"flex-grow:2.50\"></span>"
-                        "<table><thead><th>Time</th></thead><tr><td>4</td></tr></table>"),
-            "\n\n\n## Part\nPart\n\na 1 s\n\nlength 2.50\n\n\n\n\nTime\n\n\n"
-            "\n## Part: Time\n4\n\n\n## Part\n");
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace eidolon::cli {
 
 // A number of a text, with its unit.
 struct TracedFigure {
-  std::string where;    // The line's label or the part's title.
+  std::string where;    // The line's label.
   std::string shown;    // The figure between the words beside it, "rank 1", "53 916 tokens/s".
   std::string pattern;  // The same with # for the figure.
   // Paths of the document, [] for every index. "number of X[]": of how many entries X has.
@@ -22,12 +22,8 @@ struct TracedFigure {
 using Renderer = std::function<std::string(const nlohmann::json&)>;
 
 // Every figure of what `render` makes of the document, in the order of the text. A line begins with
-// a label of two spaces and 17 columns, as in the text report, or is "## TITLE"; else it belongs to
-// what was said before.
+// a label of two spaces and 17 columns, as in the text report; else it belongs to what was said
+// before.
 std::vector<TracedFigure> TraceFigures(const nlohmann::json& document, const Renderer& render);
-
-// What a page says in words, and the lengths and heights of what it draws, as lines of such a text:
-// the title of each part is the label.
-std::string WordsOfPage(const std::string& html);
 
 }  // namespace eidolon::cli

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "services/base/text.h"
+#include "services/cli/columns.h"
 #include "services/cli/report_figures.h"
 #include "services/cli/report_path.h"
 #include "services/controller/job/status.h"

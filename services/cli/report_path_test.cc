@@ -4,8 +4,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "services/cli/html_report.h"
-
 namespace eidolon::cli {
 namespace {
 
@@ -58,19 +56,6 @@ TEST(ReportPathTest, NamesWhatIsMissing) {
 TEST(ReportPathTest, IsEmptyWithoutAPath) {
   EXPECT_EQ(FormatCriticalPath(json::object()), "");
   EXPECT_EQ(FormatCriticalPath({{"criticalPath", 3}}), "");
-}
-
-TEST(ReportPathTest, TheHtmlReportHasIt) {
-  json job = {{"metadata", {{"name", "a"}}}, {"status", {{"phase", "Complete"}}}};
-  job["status"]["prediction"] = Prediction();
-
-  const std::string page = FormatHtmlReport(job, "1.0", json());
-
-  EXPECT_NE(page.find("<h2>Critical path</h2>"), std::string::npos);
-  EXPECT_NE(page.find("gemm 8192x8192x2048"), std::string::npos);
-  EXPECT_NE(page.find("93.1 %"), std::string::npos);
-  EXPECT_NE(page.find("<summary>Communication by link</summary>"), std::string::npos);
-  EXPECT_NE(page.find("90.0 %"), std::string::npos);
 }
 
 }  // namespace

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <string_view>
 
+#include "services/base/markup.h"
 #include "services/base/text.h"
 #include "services/cli/follow_sweep.h"
-#include "services/cli/html.h"
 #include "services/cli/report.h"
 #include "services/controller/job/status.h"
 #include "services/controller/shown/document_fields.h"
@@ -161,8 +161,9 @@ std::string SweepSvg(const std::vector<json>& rows) {
         kHeight - kMargin - (kHeight - kMargin - 20) * std::max(0.0, height_of(row)) / top;
     text += StrCat("<circle cx=\"", Print("%.1f", x), "\" cy=\"", Print("%.1f", y),
                    "\" r=\"5\" fill=\"", row.value("front", false) ? "#b33" : "#68a", "\"><title>",
-                   html::Escape(TextAt(row, {"name"})), ": ", Print("%.6g", ThroughputOf(row)),
-                   ", ", Print("%.6g", height_of(row)), "</title></circle>");
+                   base::EscapeMarkup(ToPrintableLine(TextAt(row, {"name"}))), ": ",
+                   Print("%.6g", ThroughputOf(row)), ", ", Print("%.6g", height_of(row)),
+                   "</title></circle>");
   }
   return text + "</svg>\n";
 }

@@ -56,6 +56,7 @@ std::span<const Asset> Assets() {
   static const std::vector<Asset> kAssets = [] {
     std::vector<Asset> assets;
     for (const File& file : Files()) {
+      if (file.name == "report.html") continue;  // Of report_file.h.
       const auto content = file.name == "index.html" ? Index(file.content) : file.content;
       assets.push_back({.name = file.name,
                         .type = TypeOf(file.name),

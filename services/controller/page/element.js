@@ -45,6 +45,13 @@ export function announce(text) {
   document.getElementById("announcer").textContent = shown(text);
 }
 
+/** What is folded below a title. `make`: the content, which is made when it is first opened. */
+export function details(title, make) {
+  const node = el("details", {}, el("summary", {}, title));
+  node.addEventListener("toggle", () => append(node, [make()]), {once: true});
+  return node;
+}
+
 /** A table with a header of columns; rows are lists of nodes or texts. */
 export function table(caption, columns, rows, attributes = {}) {
   return el("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": caption},

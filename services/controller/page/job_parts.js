@@ -1,7 +1,7 @@
 // The parts of a job's page that show fields of its prediction. Each has `select`, the data of a
 // job or null, and `render`, the nodes for such data.
 
-import {append, el, table} from "./element.js";
+import {append, details, el, table} from "./element.js";
 import {ago, bytes, count, percent, seconds} from "./numbers.js";
 import {curveChart, memoryChart} from "./charts.js";
 import {responsive, stackedBar} from "./marks.js";
@@ -17,13 +17,6 @@ const fragment = (...children) => {
   append(node, children);
   return node;
 };
-
-// `make`: the content, once it is opened.
-function details(title, make) {
-  const node = el("details", {}, el("summary", {}, title));
-  node.addEventListener("toggle", () => append(node, [make()]), {once: true});
-  return node;
-}
 
 function unevenText(uneven, median) {
   if (!uneven) return "";
@@ -151,7 +144,10 @@ export const memoryPart = {
       stackedBar(`Memory of rank ${memory.worstRank}`, [
         ...program.map(drawn), ...CATEGORIES.map(drawn),
         {key: "free", title: "Free", share: free / all, text: bytes(free)}]),
-      el("p", {class: "note"}, `At the peak of rank ${memory.worstRank}, the fullest.`),
+      el("p", {class: "note"}, `At the peak of rank ${memory.worstRank}, the fullest.`, told && "parameters" in told &&
+        " Parameters, gradients and optimizer state are what the optimizer's kernels update, read and keep.",
+      told && "activations" in told && " Activations are the most that is kept at once until backward passes give it back; " +
+        "gradients may come to lie in their place."),
       memory.ranks && memory.ranks.length > 1 ? fragment(
         el("h3", {}, "By rank"),
         responsive((width, height) =>

@@ -8,41 +8,19 @@
 #include <numbers>
 #include <vector>
 
+#include "services/base/markup.h"
 #include "services/base/text.h"
 
 namespace eidolon::network::topology {
 namespace {
 
+using base::EscapeMarkup;
 using base::StrCat;
 
 std::string Gigabytes(std::uint64_t rate) {
   char text[32];
   std::snprintf(text, sizeof text, "%.1f GB/s", static_cast<double>(rate) * 1e-9);
   return text;
-}
-
-// Names may come from a user's file.
-std::string Escape(const std::string& text) {
-  std::string escaped;
-  for (char character : text) {
-    switch (character) {
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      default:
-        if (static_cast<unsigned char>(character) >= 32) escaped += character;
-    }
-  }
-  return escaped;
 }
 
 struct Point {
@@ -73,7 +51,7 @@ class Picture {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 ", kWidth, " ", height_,
         "\" font-family=\"sans-serif\" font-size=\"11\">\n<rect width=\"100%\" height=\"100%\" "
         "fill=\"white\"/>\n<text x=\"20\" y=\"24\" font-size=\"16\">",
-        Escape(title), "</text>\n");
+        EscapeMarkup(title), "</text>\n");
     for (const Fabric::Edge& edge : edges_) svg += Line(edge);
     for (const std::string& name : order_) {
       if (places_.contains(name)) svg += Box(name);
@@ -141,7 +119,7 @@ class Picture {
         std::clamp(std::log10(static_cast<double>(edge.capacity) * 1e-9 + 1), 0.4, 5.0);
     return StrCat("<line x1=\"", from->second.x, "\" y1=\"", from->second.y, "\" x2=\"",
                   to->second.x, "\" y2=\"", to->second.y, "\" stroke=\"#8aa\" stroke-width=\"",
-                  width, "\"><title>", Escape(edge.from), " - ", Escape(edge.to), ": ",
+                  width, "\"><title>", EscapeMarkup(edge.from), " - ", EscapeMarkup(edge.to), ": ",
                   Gigabytes(edge.capacity), "</title></line>\n");
   }
 
@@ -152,10 +130,10 @@ class Picture {
     std::string svg =
         StrCat("<rect x=\"", at.x - half, "\" y=\"", at.y - 11, "\" width=\"", 2 * half,
                "\" height=\"22\" rx=\"4\" fill=\"", IsServer(name) ? "#dfe8f5" : "#f5e6c8",
-               "\" stroke=\"#567\"><title>", Escape(name), "</title></rect>\n");
+               "\" stroke=\"#567\"><title>", EscapeMarkup(name), "</title></rect>\n");
     if (!crowded) {
       svg += StrCat("<text x=\"", at.x, "\" y=\"", at.y + 4, "\" text-anchor=\"middle\">",
-                    Escape(name), "</text>\n");
+                    EscapeMarkup(name), "</text>\n");
     }
     return svg;
   }

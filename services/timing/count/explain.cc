@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "services/base/markup.h"
 #include "services/base/text.h"
 #include "services/timing/count/bounds.h"
 #include "services/timing/kernel/kernel_name.h"
@@ -141,12 +142,8 @@ struct Plane {
 };
 
 std::string Text(double x, double y, std::string_view anchor, const std::string& content) {
-  std::string escaped;
-  for (const char c : content) {
-    escaped += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
-  }
   return StrCat("<text x=\"", Fixed(x, 1), "\" y=\"", Fixed(y, 1), "\" text-anchor=\"", anchor,
-                "\">", escaped, "</text>\n");
+                "\">", base::EscapeMarkup(content), "</text>\n");
 }
 
 std::string Roof(const Plane& plane, double bandwidth, double rate, const std::string& name) {

@@ -1,0 +1,83 @@
+// What a prediction costs on real GPUs: in GPU hours, and in money once the reader has given a price. The price stays in the
+// reader's browser.
+
+import {el} from "./element.js";
+import {count, figureText} from "./numbers.js";
+import {openDialog} from "./dialog.js";
+import {figure} from "./marks.js";
+import {predictionOf, throughputOf, timeOf} from "./job_fields.js";
+
+const KEY = "eidolon.price";
+const CURRENCY = "USD";
+// How much of each unit a cost is of.
+const AMOUNTS = {tokens: [1e6, "1 M tokens"], samples: [1000, "1,000 samples"], iterations: [1000, "1,000 iterations"]};
+
+/** {perGpuHour, currency}, or null. */
+export function priceOf() {
+  try {
+    const price = JSON.parse(localStorage.getItem(KEY));
+    return price && price.perGpuHour > 0 ? price : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The currency of prices, of sweeps too, whose documents name none. */
+export const currencyOf = () => (priceOf() || {currency: CURRENCY}).currency;
+
+/** "$2.50", "€0.00412". */
+export function money(value, currency = currencyOf()) {
+  if (!Number.isFinite(value)) return "–";
+  const digits = Math.abs(value) >= 0.1 || value === 0 ? {minimumFractionDigits: 2, maximumFractionDigits: 2}
+    : {maximumSignificantDigits: 3};
+  try {
+    return value.toLocaleString("en", {style: "currency", currency, ...digits});
+  } catch {
+    return `${value.toLocaleString("en", digits)} ${currency}`;
+  }
+}
+
+/** {hours, of, perStep}: GPU hours of a usual amount of work, and of a step; null before a prediction. */
+export function gpuHoursOf(job) {
+  const {gpus} = predictionOf(job).target || {};
+  const [time, rate] = [timeOf(job), throughputOf(job)];
+  if (!(gpus > 0) || !time || !(time.value > 0)) return null;
+  if (!rate || !(rate.perSecond > 0)) return {hours: gpus * time.value / 3600, of: time.what === "program" ? "the program" : "a step"};
+  const [amount, of] = AMOUNTS[rate.unit] || [1000, `1,000 ${rate.unit}`];
+  return {hours: gpus * amount / rate.perSecond / 3600, of, perStep: gpus * time.value / 3600};
+}
+
+function askPrice() {
+  const {perGpuHour = "", currency} = priceOf() || {currency: CURRENCY};
+  const amount = el("input", {type: "number", id: "price-amount", min: "0", step: "any", value: perGpuHour});
+  const code = el("input", {id: "price-currency", maxlength: "3", size: "4", autocomplete: "off", value: currency});
+  openDialog("Price of a GPU hour", (close) => el("form", {onsubmit: (event) => {
+    event.preventDefault();
+    const price = {perGpuHour: Number(amount.value), currency: code.value.trim().toUpperCase() || CURRENCY};
+    try {
+      localStorage.setItem(KEY, JSON.stringify(price));
+    } catch {
+      // Private windows may keep nothing.
+    }
+    close();
+    dispatchEvent(new Event("price"));
+  }}, el("p", {class: "note"}, "It stays in this browser. An empty price shows GPU hours."),
+  el("div", {class: "line"}, el("label", {for: "price-amount"}, "Price"), amount,
+    el("label", {for: "price-currency"}, "Currency"), code, el("button", {type: "submit", class: "primary"}, "Use"))));
+}
+
+/** The figure of a job's cost, with a button that asks for the price. */
+export function costFigure(job) {
+  const cost = gpuHoursOf(job);
+  if (!cost) return "";
+  const price = priceOf();
+  const step = cost.perStep && (price ? `${money(cost.perStep * price.perGpuHour, price.currency)} a step`
+    : `${figureText(cost.perStep)} GPU hours a step`);
+  const note = [step, price && `${money(price.perGpuHour, price.currency)} for each of ${
+    count(predictionOf(job).target.gpus)} GPUs and hour`].filter(Boolean).join(", ");
+  const node = price ? figure(`Cost of ${cost.of}`, money(cost.hours * price.perGpuHour, price.currency), "", note, "cost")
+    : figure(`Cost of ${cost.of}`, figureText(cost.hours), "GPU hours", note, "cost");
+  node.querySelector("dd").append(el("button", {type: "button", class: "quiet small", onclick: askPrice},
+    price ? "Change the price" : "Set a price"));
+  return node;
+}
