@@ -101,6 +101,7 @@ class GpuBackendTest : public testing::Test {
 
   v1::EstimateResponse Ask(v1::EstimateRequest& request) {
     request.set_gpu(kGpu);
+    request.set_layout_version(workload::kLayoutVersion);
     request.set_modules_sent(true);
     v1::EstimateResponse response;
     grpc::ClientContext context;

@@ -2,6 +2,7 @@
 #include <benchmark/benchmark.h>
 #include <grpcpp/create_channel.h>
 
+#include "services/contract/workload/definition.h"
 #include "services/runtime/grpc_server.h"
 #include "services/runtime/metrics_page.h"
 #include "services/timing/timing_service.h"
@@ -12,16 +13,17 @@ namespace {
 v1::EstimateRequest Gemms(int count, int distinct) {
   v1::EstimateRequest request;
   request.set_gpu("H100-SXM5-80GB");
+  request.set_layout_version(workload::kLayoutVersion);
   for (int i = 0; i < count; ++i) {
-    v1::Gemm& gemm = *request.add_items()->mutable_gemm();
-    gemm.set_m(256 + static_cast<std::uint64_t>(i % distinct));
-    gemm.set_n(4096);
-    gemm.set_k(4096);
-    gemm.set_batch(1);
-    gemm.set_type_a(14);
-    gemm.set_type_b(14);
-    gemm.set_type_d(14);
-    gemm.set_compute_type(68);
+    const auto definition =
+        workload::Definition(workload::Gemm{.m = 256 + static_cast<std::uint64_t>(i % distinct),
+                                            .n = 4096,
+                                            .k = 4096,
+                                            .type_a = 14,
+                                            .type_b = 14,
+                                            .type_d = 14,
+                                            .compute_type = 68});
+    request.add_items()->set_definition(definition.data(), definition.size());
   }
   return request;
 }

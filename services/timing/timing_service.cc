@@ -4,11 +4,13 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "services/base/log.h"
 #include "services/base/text.h"
 #include "services/base/utc.h"
+#include "services/contract/workload/definition.h"
 #include "services/runtime/grpc_status.h"
 #include "services/timing/count/bounds.h"
 #include "services/timing/gpu_model/at_clock.h"
@@ -48,8 +50,8 @@ std::string NameOf(const v1::WorkItem& item) {
       return item.kernel().name();
     case v1::WorkItem::kLibrary:
       return item.library().name();
-    case v1::WorkItem::kGemm:
-      return StrCat("gemm ", item.gemm().m(), "x", item.gemm().n(), "x", item.gemm().k());
+    case v1::WorkItem::kDefinition:
+      return workload::DisplayName(std::as_bytes(std::span(item.definition())));
     case v1::WorkItem::kCopy:
       return StrCat("copy ", v1::CopyKind_Name(item.copy().kind()));
     default:
@@ -133,6 +135,9 @@ grpc::Status TimingService::Estimate(grpc::ServerContext* context,
                                      v1::EstimateResponse* response) {
   if (const auto admitted = Admit(context); !admitted.ok()) return admitted;
   const std::int64_t begin = clock_.MonotonicNs();
+  if (auto known = workload::CheckVersion(request->layout_version()); !known) {
+    return runtime::ToStatus(known.error());
+  }
   AskedGpu gpu;
   if (auto found = FindGpu(*request, gpu); !found.ok()) return found;
   if (request->items_size() > kBatchMax) {
@@ -303,6 +308,7 @@ grpc::Status TimingService::MeasureAll(const grpc::ServerContext* context,
       continue;
     }
     *replay.mutable_item() = item;
+    replay.set_layout_version(request.layout_version());
     // An agent asks first for what blocks its ranks.
     question.measurement = backend_->Ask(question.work_key, i, std::move(replay));
     asked.emplace(question.work_key, question.measurement);

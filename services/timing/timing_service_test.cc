@@ -14,6 +14,7 @@
 
 #include "services/base/hash.h"
 #include "services/base/text.h"
+#include "services/contract/workload/definition.h"
 #include "services/contract/workload/pointer_tag.h"
 #include "services/machine_code/cubin/cubin.h"
 #include "services/runtime/grpc_server.h"
@@ -43,7 +44,13 @@ class TimingServiceTest : public testing::Test {
   static v1::EstimateRequest Request() {
     v1::EstimateRequest request;
     request.set_gpu("H100-SXM5-80GB");
+    request.set_layout_version(workload::kLayoutVersion);
     return request;
+  }
+
+  static void AddGemm(v1::EstimateRequest& request, const workload::Gemm& gemm) {
+    const auto definition = workload::Definition(gemm);
+    request.add_items()->set_definition(definition.data(), definition.size());
   }
 
   static void AddFill(v1::EstimateRequest& request, std::int32_t elements) {
@@ -115,14 +122,40 @@ TEST_F(TimingServiceTest, NamesTheItemThatIsWrong) {
   EXPECT_THAT(status.error_message(), HasSubstr("items[1]: work is not set"));
 }
 
+TEST_F(TimingServiceTest, NamesTheFieldOfADefinitionThatIsWrong) {
+  v1::EstimateRequest request = Request();
+  AddGemm(request, {.m = 8, .epilogue = workload::Epilogue{99}});
+  v1::EstimateResponse response;
+
+  const grpc::Status status = Ask(request, response);
+
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(),
+              HasSubstr("items[0]: definition of a gemm: epilogue is 99, at most 16 is allowed"));
+}
+
+TEST_F(TimingServiceTest, RefusesALayoutItDoesNotKnowAndNamesBothVersions) {
+  for (const std::uint32_t version : {0u, workload::kLayoutVersion + 1}) {
+    v1::EstimateRequest request = Request();
+    request.set_layout_version(version);
+    AddGemm(request, {.m = 8, .n = 8, .k = 8});
+    v1::EstimateResponse response;
+
+    const grpc::Status status = Ask(request, response);
+
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+    EXPECT_THAT(
+        status.error_message(),
+        HasSubstr(base::StrCat("layout version ", version, ", and this build reads versions up to ",
+                               workload::kLayoutVersion)));
+  }
+}
+
 TEST_F(TimingServiceTest, AnswersForAnotherClock) {
   const auto seconds = [this](double clock) {
     v1::EstimateRequest request = Request();
     request.set_clock(clock);
-    v1::Gemm& gemm = *request.add_items()->mutable_gemm();
-    gemm.set_m(8192);
-    gemm.set_n(8192);
-    gemm.set_k(8192);
+    AddGemm(request, {.m = 8192, .n = 8192, .k = 8192});
     v1::EstimateResponse response;
     EXPECT_TRUE(Ask(request, response).ok());
     return static_cast<double>(response.estimates(0).duration_picoseconds()) * 1e-12;
@@ -179,12 +212,8 @@ TEST_F(TimingServiceTest, ListsTheGpus) {
 
 TEST_F(TimingServiceTest, AnImportedProfileWinsOverTheModel) {
   v1::EstimateRequest request = Request();
-  v1::Gemm& gemm = *request.add_items()->mutable_gemm();
-  gemm.set_m(1000);  // No shape of a shipped profile.
-  gemm.set_n(1000);
-  gemm.set_k(1000);
-  gemm.set_batch(1);
-  gemm.set_type_a(14);
+  // No shape of a shipped profile.
+  AddGemm(request, {.m = 1000, .n = 1000, .k = 1000, .type_a = 14});
   v1::EstimateResponse response;
   ASSERT_TRUE(Ask(request, response).ok());
   EXPECT_NE(response.estimates(0).source(), common::v1::ESTIMATE_SOURCE_MEASURED);

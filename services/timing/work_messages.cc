@@ -1,10 +1,13 @@
 #include "services/timing/work_messages.h"
 
 #include <algorithm>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "services/base/text.h"
 #include "services/contract/estimate/wire/source_message.h"
+#include "services/contract/workload/definition.h"
 #include "services/contract/workload/wire/copy_kind_message.h"
 
 namespace eidolon::timing {
@@ -64,29 +67,12 @@ Result<kernel::WorkItem> ToKernel(const v1::Kernel& message) {
   return launch;
 }
 
-kernel::Gemm ToGemm(const v1::Gemm& m) {
-  kernel::Gemm gemm;
-  gemm.m = m.m();
-  gemm.n = m.n();
-  gemm.k = m.k();
-  gemm.batch = m.batch();
-  gemm.type_a = m.type_a();
-  gemm.type_b = m.type_b();
-  gemm.type_c = m.type_c();
-  gemm.type_d = m.type_d();
-  gemm.compute_type = m.compute_type();
-  gemm.transpose_a = m.transpose_a();
-  gemm.transpose_b = m.transpose_b();
-  gemm.lda = m.lda();
-  gemm.ldb = m.ldb();
-  gemm.ldc = m.ldc();
-  gemm.ldd = m.ldd();
-  gemm.epilogue = m.epilogue();
-  gemm.beta_zero = m.beta_zero();
-  gemm.scale_mode = m.scale_mode();
-  gemm.pointer_array = m.pointer_array();
-  gemm.fast_accumulation = m.fast_accumulation();
-  return gemm;
+Result<kernel::WorkItem> FromDefinition(std::string_view text) {
+  const auto definition = std::as_bytes(std::span(text));
+  if (auto sound = workload::CheckDefinition(definition); !sound) {
+    return std::unexpected(sound.error());
+  }
+  return workload::WorkOf<kernel::Gemm>(definition);
 }
 
 Result<void> ReadNodes(const v1::DnnGraph& message, kernel::DnnGraph& graph) {
@@ -148,8 +134,8 @@ Result<kernel::WorkItem> FromMessage(const v1::WorkItem& message) {
   switch (message.work_case()) {
     case v1::WorkItem::kKernel:
       return ToKernel(message.kernel());
-    case v1::WorkItem::kGemm:
-      return ToGemm(message.gemm());
+    case v1::WorkItem::kDefinition:
+      return FromDefinition(message.definition());
     case v1::WorkItem::kDnnGraph:
       return ToGraph(message.dnn_graph());
     case v1::WorkItem::kCopy: {

@@ -18,6 +18,7 @@
 #include "services/base/regular_file.h"
 #include "services/base/text.h"
 #include "services/contract/ring/replay.h"
+#include "services/contract/workload/work.h"
 #include "services/runtime/grpc_status.h"
 #include "services/runtime/token.h"
 
@@ -160,6 +161,7 @@ void TimingClient::Ask(std::vector<cost::CostCache::Question> questions, Answer 
   auto request = std::make_shared<timing_v1::EstimateRequest>();
   request->set_gpu(link_->gpu);
   request->set_clock(link_->clock);
+  request->set_layout_version(workload::kLayoutVersion);
   for (cost::CostCache::Question& question : questions) {
     if (question.replay != nullptr) {
       question.replay->set_item(static_cast<std::uint32_t>(request->items_size()));

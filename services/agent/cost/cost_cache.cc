@@ -6,15 +6,12 @@
 
 #include "eidolon/timing/v1/timing.pb.h"
 #include "services/agent/cost/work_item.h"
-#include "services/agent/ring/definition.h"
 #include "services/base/log.h"
 #include "services/base/text.h"
 #include "services/contract/estimate/wire/source_message.h"
-#include "services/contract/workload/copy_kind.h"
+#include "services/contract/workload/definition.h"
 
 namespace eidolon::agent::cost {
-
-namespace wire = ::eidolon::ring;
 
 namespace {
 
@@ -44,16 +41,16 @@ device::Resource ResourceOf(workload::CopyKind kind) {
 
 WorkShown ShownOf(std::span<const std::byte> definition) {
   WorkShown shown;
-  switch (ring::KindOf(definition)) {
-    case wire::WorkKind::kKernel: {
-      const auto& kernel = ring::WorkOf<wire::KernelWork>(definition);
+  switch (workload::KindOf(definition)) {
+    case workload::WorkKind::kKernel: {
+      const auto kernel = workload::WorkOf<workload::Kernel>(definition);
       shown.grid = {kernel.grid.x, kernel.grid.y, kernel.grid.z};
       shown.block = {kernel.block.x, kernel.block.y, kernel.block.z};
       break;
     }
-    case wire::WorkKind::kCopy:
-    case wire::WorkKind::kMemset:
-      shown.bytes = ring::WorkOf<wire::CopyWork>(definition).bytes;
+    case workload::WorkKind::kCopy:
+    case workload::WorkKind::kMemset:
+      shown.bytes = workload::WorkOf<workload::Copy>(definition).bytes;
       break;
     default:
       break;
@@ -89,25 +86,25 @@ CostCache::~CostCache() = default;
 
 device::Work CostCache::WorkShape(std::span<const std::byte> definition) const {
   device::Work work;
-  switch (ring::KindOf(definition)) {
-    case wire::WorkKind::kKernel: {
-      const auto& kernel = ring::WorkOf<wire::KernelWork>(definition);
+  switch (workload::KindOf(definition)) {
+    case workload::WorkKind::kKernel: {
+      const auto kernel = workload::WorkOf<workload::Kernel>(definition);
       const std::uint64_t blocks = std::uint64_t{kernel.grid.x} * kernel.grid.y * kernel.grid.z;
       work.share =
           ShareOf(blocks, std::uint64_t{kernel.blocks_per_multiprocessor} * multiprocessors_);
       break;
     }
-    case wire::WorkKind::kGemm: {
-      const auto& gemm = ring::WorkOf<wire::GemmWork>(definition);
+    case workload::WorkKind::kGemm: {
+      const auto gemm = workload::WorkOf<workload::Gemm>(definition);
       const std::uint64_t tiles = (gemm.m + kGemmTile - 1) / kGemmTile *
                                   ((gemm.n + kGemmTile - 1) / kGemmTile) *
                                   std::max<std::uint64_t>(gemm.batch, 1);
       work.share = ShareOf(tiles, multiprocessors_);
       break;
     }
-    case wire::WorkKind::kCopy:
-    case wire::WorkKind::kMemset:
-      work.resource = ResourceOf(ring::WorkOf<wire::CopyWork>(definition).kind);
+    case workload::WorkKind::kCopy:
+    case workload::WorkKind::kMemset:
+      work.resource = ResourceOf(workload::WorkOf<workload::Copy>(definition).kind);
       break;
     default:
       break;
@@ -122,16 +119,16 @@ std::uint32_t CostCache::Intern(std::span<const std::byte> definition,
       by_digest_.emplace(digest, static_cast<std::uint32_t>(entries_.size()));
   if (!is_new) return found->second;
   const std::uint32_t number = found->second;
-  const std::string name = ring::DisplayName(definition);
+  const std::string name = workload::DisplayName(definition);
   CostEntry entry;
   entry.work = WorkShape(definition);
   entry.work.tag = number;
   entry.name = InternName(name);
   entry.shown = ShownOf(definition);
-  const bool names_sizes = ring::KindOf(definition) == wire::WorkKind::kGemm;
+  const bool names_sizes = workload::KindOf(definition) == workload::WorkKind::kGemm;
   entry.kind = names_sizes ? InternName("gemm") : entry.name;
   entry.alike = number;
-  if (ring::KindOf(definition) == wire::WorkKind::kKernel) {
+  if (workload::KindOf(definition) == workload::WorkKind::kKernel) {
     entry.update = iteration::UpdateOf(name);
     entry.alike = first_alike_.emplace(std::tuple(entry.name, entry.shown), number).first->second;
   }

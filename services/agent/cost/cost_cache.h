@@ -66,7 +66,7 @@ class CostCache {
   ~CostCache();
 
   // The entry of a definition, made and queued for a question when it is new. Requires:
-  // ring::CheckDefinition passed; 8-byte aligned.
+  // workload::CheckDefinition passed.
   // `replay` is what followed it, read only for new kernels; wrong bytes are left out.
   std::uint32_t Intern(std::span<const std::byte> definition,
                        std::span<const std::byte> replay = {});

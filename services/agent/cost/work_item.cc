@@ -4,10 +4,10 @@
 #include <cstring>
 
 #include "eidolon/timing/v1/timing.pb.h"
-#include "services/agent/ring/definition.h"
-#include "services/agent/ring/dnn_nodes.h"
 #include "services/base/check.h"
 #include "services/contract/ring/replay.h"
+#include "services/contract/workload/definition.h"
+#include "services/contract/workload/dnn_nodes.h"
 #include "services/contract/workload/wire/copy_kind_message.h"
 
 namespace eidolon::agent::cost {
@@ -17,14 +17,15 @@ namespace wire = ::eidolon::ring;
 
 namespace {
 
-void FillDim(const wire::Dim3& from, v1::Dim3* to) {
+void FillDim(const workload::Dim3& from, v1::Dim3* to) {
   to->set_x(from.x);
   to->set_y(from.y);
   to->set_z(from.z);
 }
 
-void FillKernel(const wire::KernelWork& work, v1::Kernel* kernel) {
-  const ring::KernelTail tail = ring::TailOf(work);
+void FillKernel(std::span<const std::byte> definition, v1::Kernel* kernel) {
+  const auto work = workload::WorkOf<workload::Kernel>(definition);
+  const workload::KernelTail tail = workload::KernelTailOf(definition);
   kernel->set_name(tail.name.data(), tail.name.size());
   if (work.module_hash[0] != 0 || work.module_hash[1] != 0) {
     kernel->set_module_hash(work.module_hash, sizeof(work.module_hash));
@@ -37,9 +38,7 @@ void FillKernel(const wire::KernelWork& work, v1::Kernel* kernel) {
   kernel->set_registers_per_thread(work.registers);
   kernel->set_blocks_per_multiprocessor(work.blocks_per_multiprocessor);
   kernel->set_cooperative(work.cooperative != 0);
-  for (std::size_t at = 0; at < tail.slots.size(); at += sizeof(wire::ParameterSlot)) {
-    wire::ParameterSlot slot;
-    std::memcpy(&slot, tail.slots.data() + at, sizeof(slot));
+  for (const workload::ParameterSlot slot : tail.slots) {
     v1::Parameter* parameter = kernel->add_parameters();
     parameter->set_offset(slot.offset);
     parameter->set_size_bytes(slot.bytes);
@@ -47,33 +46,11 @@ void FillKernel(const wire::KernelWork& work, v1::Kernel* kernel) {
   kernel->set_parameter_block(tail.parameters.data(), tail.parameters.size());
 }
 
-void FillGemm(const wire::GemmWork& work, v1::Gemm* gemm) {
-  gemm->set_m(work.m);
-  gemm->set_n(work.n);
-  gemm->set_k(work.k);
-  gemm->set_batch(work.batch);
-  gemm->set_type_a(work.type_a);
-  gemm->set_type_b(work.type_b);
-  gemm->set_type_c(work.type_c);
-  gemm->set_type_d(work.type_d);
-  gemm->set_compute_type(work.compute_type);
-  gemm->set_transpose_a(work.transpose_a != 0);
-  gemm->set_transpose_b(work.transpose_b != 0);
-  gemm->set_lda(work.lda);
-  gemm->set_ldb(work.ldb);
-  gemm->set_ldc(work.ldc);
-  gemm->set_ldd(work.ldd);
-  gemm->set_epilogue(static_cast<std::uint32_t>(work.epilogue));
-  gemm->set_beta_zero(work.beta_zero != 0);
-  gemm->set_scale_mode(work.scale_mode);
-  gemm->set_pointer_array(work.pointer_array != 0);
-  gemm->set_fast_accumulation(work.fast_accumulation != 0);
-}
-
-void FillDnnGraph(const wire::DnnGraphWork& work, v1::DnnGraph* graph) {
-  const ring::DnnGraphTail tail = ring::TailOf(work);
-  graph->set_without_tensor_cores(work.engine == wire::kPlainDnnEngine);
-  for (const wire::DnnTensor& from : tail.tensors) {
+void FillDnnGraph(std::span<const std::byte> definition, v1::DnnGraph* graph) {
+  const auto work = workload::WorkOf<workload::DnnGraph>(definition);
+  const workload::DnnGraphTail tail = workload::DnnGraphTailOf(definition);
+  graph->set_without_tensor_cores(work.engine == workload::kPlainDnnEngine);
+  for (const workload::DnnTensor& from : tail.tensors) {
     v1::DnnTensor* to = graph->add_tensors();
     to->set_uid(from.uid);
     to->mutable_dims()->Add(from.dims, from.dims + from.rank);
@@ -81,7 +58,7 @@ void FillDnnGraph(const wire::DnnGraphWork& work, v1::DnnGraph* graph) {
     to->set_type(from.type);
     to->set_is_virtual(from.is_virtual != 0);
   }
-  for (const wire::DnnOperation& from : tail.operations) {
+  for (const workload::DnnOperation& from : tail.operations) {
     v1::DnnOperation* to = graph->add_operations();
     to->set_kind(from.kind);
     to->set_mode(from.mode);
@@ -96,39 +73,36 @@ void FillDnnGraph(const wire::DnnGraphWork& work, v1::DnnGraph* graph) {
     to->mutable_strides()->Add(from.conv_strides, from.conv_strides + rank);
     to->mutable_dilations()->Add(from.dilations, from.dilations + rank);
   }
-  const auto nodes = ring::ReadDnnNodes(tail.nodes);
+  const auto nodes = workload::ReadDnnNodes(tail.nodes);
   CHECK(nodes.has_value());
-  for (const ring::DnnNodeView& from : *nodes) {
+  for (const workload::DnnNode& from : *nodes) {
     v1::DnnNode* to = graph->add_nodes();
     to->set_type(from.type);
-    for (const ring::DnnAttributeView& attribute : from.attributes) {
+    for (const workload::DnnAttribute& attribute : from.attributes) {
       v1::DnnAttribute* entry = to->add_attributes();
       entry->set_name(attribute.name);
       entry->set_type(attribute.type);
       entry->set_elements(attribute.elements.data(), attribute.elements.size());
-      entry->mutable_nodes()->Add(attribute.references.begin(), attribute.references.end());
+      entry->mutable_nodes()->Add(attribute.nodes.begin(), attribute.nodes.end());
     }
   }
 }
 
-void FillCopy(const wire::CopyWork& work, v1::Copy* copy) {
+void FillCopy(const workload::Copy& work, v1::Copy* copy) {
   copy->set_kind(workload::wire::ToMessage(work.kind));
   copy->set_size_bytes(work.bytes);
   copy->set_row_bytes(work.row_bytes);
   copy->set_pinned(work.pinned != 0);
 }
 
-void FillLibrary(const wire::LibraryWork& work, v1::LibraryCall* call) {
-  const ring::LibraryTail tail = ring::TailOf(work);
+void FillLibrary(std::span<const std::byte> definition, v1::LibraryCall* call) {
+  const auto work = workload::WorkOf<workload::Library>(definition);
+  const workload::LibraryTail tail = workload::LibraryTailOf(definition);
   call->set_name(tail.name.data(), tail.name.size());
   call->set_flops(work.flops);
   call->set_memory_bytes(work.memory_bytes);
   call->set_type(work.type);
-  for (std::size_t at = 0; at < tail.numbers.size(); at += sizeof(std::int64_t)) {
-    std::int64_t number;
-    std::memcpy(&number, tail.numbers.data() + at, sizeof(number));
-    call->add_numbers(number);
-  }
+  call->mutable_numbers()->Add(tail.numbers.begin(), tail.numbers.end());
 }
 
 }  // namespace
@@ -155,18 +129,18 @@ bool FillReplay(std::span<const std::byte> context, v1::Replay* replay) {
 }
 
 void FillWorkItem(std::span<const std::byte> definition, v1::WorkItem* item) {
-  switch (ring::KindOf(definition)) {
-    case wire::WorkKind::kKernel:
-      return FillKernel(ring::WorkOf<wire::KernelWork>(definition), item->mutable_kernel());
-    case wire::WorkKind::kGemm:
-      return FillGemm(ring::WorkOf<wire::GemmWork>(definition), item->mutable_gemm());
-    case wire::WorkKind::kDnnGraph:
-      return FillDnnGraph(ring::WorkOf<wire::DnnGraphWork>(definition), item->mutable_dnn_graph());
-    case wire::WorkKind::kCopy:
-    case wire::WorkKind::kMemset:
-      return FillCopy(ring::WorkOf<wire::CopyWork>(definition), item->mutable_copy());
-    case wire::WorkKind::kLibrary:
-      return FillLibrary(ring::WorkOf<wire::LibraryWork>(definition), item->mutable_library());
+  switch (workload::KindOf(definition)) {
+    case workload::WorkKind::kKernel:
+      return FillKernel(definition, item->mutable_kernel());
+    case workload::WorkKind::kGemm:
+      return item->set_definition(definition.data(), definition.size());
+    case workload::WorkKind::kDnnGraph:
+      return FillDnnGraph(definition, item->mutable_dnn_graph());
+    case workload::WorkKind::kCopy:
+    case workload::WorkKind::kMemset:
+      return FillCopy(workload::WorkOf<workload::Copy>(definition), item->mutable_copy());
+    case workload::WorkKind::kLibrary:
+      return FillLibrary(definition, item->mutable_library());
   }
   CHECK(false);
 }

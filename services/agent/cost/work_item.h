@@ -11,7 +11,7 @@ class WorkItem;
 
 namespace eidolon::agent::cost {
 
-// Requires: ring::CheckDefinition passed; 8-byte aligned.
+// Requires: workload::CheckDefinition passed.
 void FillWorkItem(std::span<const std::byte> definition, timing::v1::WorkItem* item);
 
 // What followed a kernel's definition (ring/replay.h). False, with a replay that is not

@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <cstring>
 
-#include "services/agent/ring/definition.h"
 #include "services/agent/ring/reader.h"
 #include "services/agent/ring/record_check.h"
 #include "services/agent/ring/segment.h"
 #include "services/base/check.h"
 #include "services/contract/ring/check.h"
+#include "services/contract/workload/definition.h"
 
 namespace eidolon::agent::ring {
 namespace {
@@ -36,7 +36,7 @@ void Use(const RecordView& record) {
   if (record.header().kind == wire::RecordKind::kDefineWork) {
     const auto& define = record.As<wire::DefineWork>();
     const auto definition = record.TailAfter<wire::DefineWork>().first(define.definition_bytes);
-    CHECK(DisplayName(definition).size() <= definition.size() + 64);
+    CHECK(workload::DisplayName(definition).size() <= definition.size() + 64);
   }
   if (record.header().kind == wire::RecordKind::kRangePush) {
     const auto name = NameAfter(record.As<wire::MarkRecord>());

@@ -6,10 +6,10 @@
 #include <limits>
 #include <string>
 
-#include "services/agent/ring/definition.h"
 #include "services/base/text.h"
 #include "services/contract/folding/rank_runs.h"
 #include "services/contract/ring/layout.h"
+#include "services/contract/workload/definition.h"
 
 namespace eidolon::agent::ring {
 
@@ -167,7 +167,7 @@ Result<void> CheckWork(std::span<const std::byte> record) {
   const auto& define = As<wire::DefineWork>(record);
   const auto fits = CheckTail(record, sizeof(define) + std::uint64_t{define.definition_bytes});
   if (!fits) return fits;
-  return CheckDefinition(record.subspan(sizeof(define), define.definition_bytes));
+  return workload::CheckDefinition(record.subspan(sizeof(define), define.definition_bytes));
 }
 
 Result<void> CheckQuestion(std::span<const std::byte> record) {

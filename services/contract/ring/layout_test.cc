@@ -3,10 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
-#include <type_traits>
 
 #include "services/contract/ring/record.h"
-#include "services/contract/ring/work.h"
 
 namespace eidolon::ring {
 namespace {
@@ -18,15 +16,6 @@ TEST(LayoutTest, RecordsAreMultiplesOfEightBytesSoThatTheNextIsAligned) {
   EXPECT_EQ(sizeof(CommunicationOp) % 8, 0u);
   EXPECT_EQ(sizeof(CommunicatorInit) % 8, 0u);
   EXPECT_EQ(sizeof(CommunicatorSplit) % 8, 0u);
-}
-
-TEST(LayoutTest, WorkStructsHaveNoHiddenPadding) {
-  EXPECT_TRUE(std::has_unique_object_representations_v<GemmWork>);
-  EXPECT_TRUE(std::has_unique_object_representations_v<KernelWork>);
-  EXPECT_TRUE(std::has_unique_object_representations_v<CopyWork>);
-  EXPECT_TRUE(std::has_unique_object_representations_v<DnnTensor>);
-  EXPECT_TRUE(std::has_unique_object_representations_v<DnnOperation>);
-  EXPECT_TRUE(std::has_unique_object_representations_v<LibraryWork>);
 }
 
 TEST(LayoutTest, ReplySlotsAndPayloadsDoNotOverlap) {

@@ -10,6 +10,7 @@
 #include "services/contract/workload/copy_kind.h"
 #include "services/contract/workload/dnn_value.h"
 #include "services/contract/workload/epilogue.h"
+#include "services/contract/workload/work.h"
 
 namespace eidolon::timing::kernel {
 
@@ -41,28 +42,7 @@ struct KernelLaunch {
   std::string parameters;  // The block, device pointers blanked.
 };
 
-struct Gemm {
-  std::uint64_t m = 0;
-  std::uint64_t n = 0;
-  std::uint64_t k = 0;
-  std::uint64_t batch = 1;
-  std::uint32_t type_a = 0;  // cudaDataType_t.
-  std::uint32_t type_b = 0;
-  std::uint32_t type_c = 0;
-  std::uint32_t type_d = 0;
-  std::uint32_t compute_type = 0;  // cublasComputeType_t.
-  bool transpose_a = false;
-  bool transpose_b = false;
-  std::uint64_t lda = 0;
-  std::uint64_t ldb = 0;
-  std::uint64_t ldc = 0;
-  std::uint64_t ldd = 0;
-  std::uint32_t epilogue = 0;  // Number of a workload::Epilogue.
-  bool beta_zero = true;
-  std::uint32_t scale_mode = 0;
-  bool pointer_array = false;
-  bool fast_accumulation = false;
-};
+using workload::Gemm;
 
 struct DnnTensor {
   std::int64_t uid = 0;

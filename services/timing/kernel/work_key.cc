@@ -1,14 +1,19 @@
 #include "services/timing/kernel/work_key.h"
 
+#include <algorithm>
+#include <initializer_list>
 #include <span>
 #include <type_traits>
 
 #include "services/contract/cudnn_numbers/attribute.h"
 #include "services/contract/torch_layout/tensor_list.h"
 #include "services/contract/workload/copy_kind.h"
+#include "services/contract/workload/fields.h"
 
 namespace eidolon::timing::kernel {
 namespace {
+
+using workload::Key;
 
 // Appends numbers and strings in a form that does not depend on the machine.
 class Writer {
@@ -56,15 +61,27 @@ void Write(const KernelLaunch& k, bool sized, Writer& w) {
   w.Add(k.grid).Add(k.dynamic_shared_bytes).Add(k.cooperative).Add(ParametersOf(k));
 }
 
+// The fields that the table gives this part of the key.
+template <typename Struct>
+void WriteFields(const Struct& work, std::initializer_list<Key> parts, Writer& w) {
+  workload::ForEachField<Struct>([&](const auto& field) {
+    if (std::ranges::find(parts, field.key) == parts.end()) return;
+    const auto& value = work.*field.member;
+    if constexpr (std::is_integral_v<std::remove_cvref_t<decltype(value)>>) {
+      // Only the alignment of a leading dimension matters, and up to 16 elements.
+      if (field.key == Key::kAlignment) return void(w.Add(value == 0 ? 0u : value & -value & 15u));
+      if (field.key == Key::kWhenSet && value == 0) return;
+      if (field.key == Key::kFlag || field.key == Key::kWhenSet) return void(w.Add(value != 0));
+    }
+    if constexpr (!std::is_array_v<std::remove_cvref_t<decltype(value)>>) w.Add(value);
+  });
+}
+
 void Write(const Gemm& g, bool sized, Writer& w) {
-  w.Add(g.n).Add(g.k).Add(g.batch).Add(g.type_a).Add(g.type_b).Add(g.type_c).Add(g.type_d);
-  w.Add(g.compute_type).Add(g.transpose_a).Add(g.transpose_b).Add(g.epilogue).Add(g.beta_zero);
-  w.Add(g.scale_mode).Add(g.pointer_array);
-  // Only the alignment of a leading dimension matters, and up to 16 elements.
-  const auto alignment = [](std::uint64_t ld) { return ld == 0 ? 0u : ld & -ld & 15u; };
-  w.Add(alignment(g.lda)).Add(alignment(g.ldb)).Add(alignment(g.ldc)).Add(alignment(g.ldd));
-  if (sized) w.Add(g.m);
-  if (g.fast_accumulation) w.Add(g.fast_accumulation);  // Older profiles know only the others.
+  WriteFields(g, {Key::kShape, Key::kFlag}, w);
+  WriteFields(g, {Key::kAlignment}, w);
+  if (sized) WriteFields(g, {Key::kSize}, w);
+  WriteFields(g, {Key::kWhenSet}, w);
 }
 
 // Nothing for a graph without them: older profiles know only those.

@@ -22,16 +22,16 @@ kernel::Gemm ScaledGemm(std::uint32_t type, std::uint32_t scale_mode, std::uint6
   return {.m = n,
           .n = m,
           .k = k,
+          .lda = k,
+          .ldb = k,
+          .ldc = n,
+          .ldd = n,
           .type_a = type,
           .type_b = type,
           .type_c = kHalf,
           .type_d = kHalf,
           .compute_type = kSingle,
           .transpose_a = true,
-          .lda = k,
-          .ldb = k,
-          .ldc = n,
-          .ldd = n,
           .scale_mode = scale_mode};
 }
 constexpr std::uint32_t kScaledFp4 = 33, kScaledE4m3 = 28;

@@ -422,7 +422,8 @@ Prediction GemmModel::Predict(const gpu_model::GpuModel& gpu, const kernel::Gemm
                             : PredictBlockScaledGemm(gpu, scaled, shape.m, shape.n, shape.k);
   Prediction prediction = by_block ? *by_block : Predict(gpu, shape);
   // The rows are of y = x w^T, which is this in column-major order, and of nothing else.
-  const bool forward = gemm.transpose_a && !gemm.transpose_b && gemm.epilogue == 0;
+  const bool forward =
+      gemm.transpose_a && !gemm.transpose_b && gemm.epilogue == workload::Epilogue::kNone;
   if (prediction.source == estimate::Source::kMeasured && !forward) {
     prediction.source = estimate::Source::kInterpolated;
     prediction.relative_error += kOtherLayoutError;

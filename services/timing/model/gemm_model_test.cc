@@ -183,7 +183,7 @@ TEST(GemmModelTest, GrowsInEverySize) {
 TEST(GemmModelTest, NarrowGemmsInTf32LastAsLongAsTheirSumsAreDeep) {
   constexpr std::uint32_t kFastTf32 = 77;
   const auto seconds = [](const char* gpu, std::uint64_t m, std::uint64_t n, std::uint64_t k) {
-    const kernel::Gemm gemm{.m = m, .n = n, .k = k, .compute_type = kFastTf32, .lda = k, .ldb = k};
+    const kernel::Gemm gemm{.m = m, .n = n, .k = k, .lda = k, .ldb = k, .compute_type = kFastTf32};
     return GemmModel::Get().Predict(Gpu(gpu), gemm).seconds;
   };
 

@@ -37,7 +37,9 @@ bool IsPlain(std::uint32_t type) {
 
 // Why the plain GEMM cannot stand for this one; empty when it can.
 std::string RefusalOf(const kernel::Gemm& gemm) {
-  if (gemm.epilogue != 0) return StrCat("epilogue ", gemm.epilogue, " is not replayed");
+  if (gemm.epilogue != workload::Epilogue::kNone) {
+    return StrCat("epilogue ", static_cast<std::uint32_t>(gemm.epilogue), " is not replayed");
+  }
   if (gemm.scale_mode != 0) return "scaled types are not replayed";
   if (gemm.pointer_array) return "batches by arrays of pointers are not replayed";
   if (gemm.type_c != gemm.type_d) return "C and D of different types are not replayed";

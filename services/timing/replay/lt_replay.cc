@@ -67,10 +67,11 @@ Wide RoundUp(Wide value, Wide step) { return (value + step - 1) / step * step; }
 
 std::string RefusalOf(const kernel::Gemm& gemm) {
   if (gemm.pointer_array) return "batches by arrays of pointers are not replayed";
-  if (gemm.epilogue >= std::size(kEpilogues) || kEpilogues[gemm.epilogue] == 0) {
-    return StrCat("epilogue ", gemm.epilogue, " is not replayed");
+  const auto epilogue = static_cast<std::uint32_t>(gemm.epilogue);
+  if (epilogue >= std::size(kEpilogues) || kEpilogues[epilogue] == 0) {
+    return StrCat("epilogue ", epilogue, " is not replayed");
   }
-  const bool aux = (kEpilogues[gemm.epilogue] & kAuxBit) != 0;
+  const bool aux = (kEpilogues[epilogue] & kAuxBit) != 0;
   if (aux && !IsFloat(gemm.type_d)) {
     return "the auxiliary matrix beside a narrow result is not replayed";
   }
@@ -133,9 +134,9 @@ std::string CublasLt::version() const {
 }
 
 bool NeedsLt(const kernel::Gemm& gemm) {
-  return gemm.epilogue != 0 || gemm.scale_mode != 0 || gemm.type_c != gemm.type_d ||
-         gemm.ldc != gemm.ldd || IsNarrow(gemm.type_a) || IsNarrow(gemm.type_b) ||
-         IsNarrow(gemm.type_d);
+  return gemm.epilogue != workload::Epilogue::kNone || gemm.scale_mode != 0 ||
+         gemm.type_c != gemm.type_d || gemm.ldc != gemm.ldd || IsNarrow(gemm.type_a) ||
+         IsNarrow(gemm.type_b) || IsNarrow(gemm.type_d);
 }
 
 Result<std::unique_ptr<LtCall>> LtCall::Prepare(CublasLt& lt, const kernel::Gemm& gemm,
@@ -226,7 +227,7 @@ Result<void> LtCall::Describe() {
 }
 
 Result<void> LtCall::DescribeEpilogue(CUstream stream) {
-  const std::uint32_t epilogue = kEpilogues[gemm_.epilogue];
+  const std::uint32_t epilogue = kEpilogues[static_cast<std::uint32_t>(gemm_.epilogue)];
   if (epilogue == CUBLASLT_EPILOGUE_DEFAULT) return {};
   auto done = Set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
   const bool of_b = epilogue == CUBLASLT_EPILOGUE_BGRADB;

@@ -14,6 +14,7 @@ namespace eidolon::timing::replay {
 namespace {
 
 using testing::HasSubstr;
+using workload::Epilogue;
 
 constexpr const char* kDriver = EIDOLON_BINARY_DIR "/tests/libeidolon_fake_cuda.so";
 constexpr const char* kLibraries = EIDOLON_BINARY_DIR "/tests/fake_libraries";
@@ -53,7 +54,7 @@ TEST_F(LtReplayTest, EveryEpilogueHasItsOperands) {
   for (const std::uint64_t batch : {1, 3}) {
     gemm.batch = batch;
     for (const std::uint32_t epilogue : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 15, 16}) {
-      gemm.epilogue = epilogue;
+      gemm.epilogue = static_cast<Epilogue>(epilogue);
       EXPECT_EQ(RefusalOf(*player, gemm), "") << epilogue << " of " << batch;
     }
   }
@@ -68,7 +69,7 @@ TEST_F(LtReplayTest, EightBitGemmsHaveScalingFactorsOfTheirMode) {
     EXPECT_EQ(RefusalOf(*player, gemm), "") << mode;
   }
   gemm.scale_mode = 1;
-  gemm.epilogue = 1;
+  gemm.epilogue = Epilogue::kBias;
   EXPECT_EQ(RefusalOf(*player, gemm), "");
   gemm.type_d = CUDA_R_8F_E4M3;
   EXPECT_EQ(RefusalOf(*player, gemm), "");
@@ -92,15 +93,17 @@ TEST_F(LtReplayTest, RefusesWhatTheIdentityDoesNotTell) {
     change(gemm);
     return RefusalOf(*player, gemm);
   };
-  EXPECT_THAT(refusal([](auto& g) { g.epilogue = 13; }), HasSubstr("epilogue 13 is not replayed"));
-  EXPECT_THAT(refusal([](auto& g) { g.epilogue = 99; }), HasSubstr("epilogue 99 is not replayed"));
+  EXPECT_THAT(refusal([](auto& g) { g.epilogue = Epilogue::kOther; }),
+              HasSubstr("epilogue 13 is not replayed"));
+  EXPECT_THAT(refusal([](auto& g) { g.epilogue = Epilogue{99}; }),
+              HasSubstr("epilogue 99 is not replayed"));
   EXPECT_THAT(refusal([](auto& g) { g.scale_mode = 5; }), HasSubstr("scale mode 4"));
   EXPECT_THAT(refusal([](auto& g) { g.pointer_array = true; }), HasSubstr("arrays of pointers"));
   EXPECT_THAT(refusal([](auto& g) { g.type_c = CUDA_C_32F; }), HasSubstr("data type 4"));
   EXPECT_THAT(refusal([](auto& g) { g.ldb = 0; }), HasSubstr("a size of 0"));
   EXPECT_THAT(refusal([](auto& g) { g.compute_type = 9999; }), HasSubstr("compute type 9999"));
   EXPECT_THAT(refusal([](auto& g) { g.ldb = 1 << 30, g.n = 1 << 30; }), HasSubstr("larger than"));
-  EXPECT_THAT(refusal([](auto& g) { g.epilogue = 6, g.type_d = CUDA_R_8F_E4M3; }),
+  EXPECT_THAT(refusal([](auto& g) { g.epilogue = Epilogue::kGeluAux, g.type_d = CUDA_R_8F_E4M3; }),
               HasSubstr("auxiliary matrix"));
 }
 

@@ -9,6 +9,7 @@
 #include "eidolon/timing/v1/replay.pb.h"
 #include "services/base/log.h"
 #include "services/base/text.h"
+#include "services/contract/workload/definition.h"
 #include "services/timing/measure/channel.h"
 #include "services/timing/replay/player.h"
 #include "services/timing/work_messages.h"
@@ -46,6 +47,9 @@ timing::v1::WorkerHello HelloOf(const base::Result<std::unique_ptr<Player>>& pla
 
 base::Result<timing::replay::Played> Play(Player& player,
                                           const timing::v1::ReplayRequest& request) {
+  if (auto known = workload::CheckVersion(request.layout_version()); !known) {
+    return std::unexpected(known.error());
+  }
   const auto item = timing::FromMessage(request.item());
   if (!item) return std::unexpected(item.error());
   timing::replay::KernelMemory memory;
