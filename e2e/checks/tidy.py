@@ -3,8 +3,8 @@
 
     e2e/checks/tidy.py [ROOT]
 
-Limits: file 500 lines, header 200, function 70, line 100 columns; a class in at most two source files. Every
-top folder has a README.md of at most a page. Every source is named in its folder's CMakeLists.txt. Banned words
+Limits: file 500 lines, header 200, function 70, line 100 columns; a class in at most two source files. The tree and
+every top folder have a README.md of at most a page. Every source is named in its folder's CMakeLists.txt. Banned words
 and calls are listed in tidy.toml with what to use instead. Generated rows (*.inc) and data are exempt from lengths.
 """
 
@@ -136,10 +136,11 @@ def check_name(path):
 
 def check_readme(root, top):
     readme = root / top / "README.md"
+    name = readme.relative_to(root)
     if not readme.exists():
-        yield f"{top}: a top folder has a README.md"
+        yield f"{name} is missing: the tree and each top folder have one"
     elif top != "shim" and len(WRITTEN.sub("", readme.read_text()).splitlines()) > README_LINES:
-        yield f"{top}/README.md: more than a page ({README_LINES} lines)"
+        yield f"{name}: more than a page ({README_LINES} lines)"
 
 
 def main():
@@ -150,7 +151,7 @@ def main():
     for path in sources:
         problems += [*check_source(root, path), *check_listed(root, path)]
     problems += spread_classes(root, files)
-    for top in sorted({path.parts[0] for path in files} & TOP_FOLDERS):
+    for top in [".", *sorted({path.parts[0] for path in files} & TOP_FOLDERS)]:
         problems += check_readme(root, top)
     for problem in problems:
         print(problem)

@@ -1,7 +1,8 @@
 """Runs every command of the documentation, or demands to be told which test does.
 
 A page's commands run one after another in one shell, in a folder of their own, as they stand: blocks with a title become
-files there, `bash` blocks and indented ones are run. tested.yaml says for a page what else its folder holds, what runs
+files there, `bash` blocks and indented ones are run. Output that a page shows below a command with a prompt must be
+printed, numbers aside. tested.yaml says for a page what else its folder holds, what runs
 instead of a command, and which commands something else runs; see there. A page that it does not name runs whole. What
 tested.yaml says of a command that no page has, or of a test that is not there, fails as well.
 """
@@ -159,4 +160,6 @@ def run_page(page, build, python):
             for written in WRITTEN.findall(" " + command):
                 if not any(is_written(file, started) for file in folder.rglob(written)):
                     return f"'{pages.name_of(command)}' wrote no {written}"
+        for line in pages.not_printed(page.path, output):
+            return f"the page shows a line that no command printed: '{line}':\n{output[-3000:]}"
     return ""

@@ -74,6 +74,28 @@ def for_shell(block):
     return kept
 
 
+def shown(block):
+    """Output that the block shows below the commands with a prompt; "..." stands for lines that are left out."""
+    if not any(line.startswith("$ ") for line in block.lines):
+        return []
+    commands = for_shell(block)
+    lines = [line for line in block.lines if line.removeprefix("$ ") not in commands]
+    return [line for line in lines if line.strip() not in ("", "...")]
+
+
+def masked(line):
+    """The line without what differs from run to run: numbers, bars, colours, and how columns are aligned."""
+    plain = re.sub(r"\x1b\[[\d;]*m|[█▏▎▍▌▋▊▉]+", "", line)
+    return " ".join(re.sub(r"\d[\d.,:]*( \d{3}\b)*", "0", plain).split())
+
+
+def not_printed(path, output):
+    """Lines that the page shows as output, and that its commands did not print."""
+    printed = {masked(line) for line in output.splitlines()}
+    lines = [line for block in blocks(path.read_text()) if block.is_shell() for line in shown(block)]
+    return [line for line in lines if masked(line) not in printed]
+
+
 @functools.cache
 def is_whole(text):
     """Whether a shell would run it, rather than wait for more lines."""

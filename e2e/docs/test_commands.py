@@ -64,6 +64,13 @@ class TestCheck:
         found, _ = self.read('```text title="report.html"\nof before\n```\n```bash\ntrue --html report.html\n```\n')
         assert "wrote no report.html" in commands.run_page(found[0], self.root, "/usr")
 
+    def test_output_that_a_page_shows_must_be_printed_but_for_its_numbers(self):
+        page = "```console\n$ echo '\x1b[1mstep   12.5 ms\x1b[0m, 3 ranks'\nstep 8 ms, 16 ranks\n...\n```\n"
+        assert commands.run_page(self.read(page)[0][0], self.root, "/usr") == ""
+        found, _ = self.read(page.replace("step 8 ms", "iteration 8 ms"))
+        problem = commands.run_page(found[0], self.root, "/usr")
+        assert "no command printed: 'iteration 8 ms, 16 ranks'" in problem
+
     def test_what_runs_instead_is_run(self):
         table = "docs/page.md: {instead: {'false': {run: 'true', why: because}}}"
         found, _ = self.read("```bash\nfalse\n```\n", table)

@@ -187,6 +187,14 @@ class Browser:
         if self.pictures:
             tab.screenshot(path=self.pictures / f"{name}.png", full_page=True)
 
+    def first_screen(self, tab, name):
+        """A picture of what a laptop shows of the page without scrolling."""
+        if self.pictures:
+            before = tab.viewport_size
+            tab.set_viewport_size({"width": 1440, "height": 900})
+            tab.screenshot(path=self.pictures / f"{name}.png")
+            tab.set_viewport_size(before)
+
     def violations(self, tab):
         """What axe-core finds. It is brought in past the policy, which would refuse it, and stays until a tab loads anew."""
         if not tab.evaluate("'axe' in window"):

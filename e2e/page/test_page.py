@@ -81,6 +81,7 @@ def test_a_job_is_submitted_by_the_form_and_followed_to_its_end(by_form, job):
     assert tab.locator(".topology svg rect.gpu").count() == 2
     assert GPUS[0] in tab.inner_text(".target"), "the head does not name the GPU"
     by_form.picture(tab, "job")
+    by_form.first_screen(tab, "first-screen")
     by_form.expect_no_trouble()
 
 

@@ -1,4 +1,4 @@
-// How the program's own work moves the rank clock (see the README), and what a call costs in the
+// How the program's own work moves the rank clock (see docs/host_time.md), and what a call costs in the
 // fixed host model.
 #pragma once
 
