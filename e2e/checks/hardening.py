@@ -134,7 +134,7 @@ def faults_of_the_compiler(binary, is_program, stripped):
 
 
 def faults_of_commands(build):
-    """How each source was compiled, as CMake has written it down."""
+    """Returns the compile command of each source from CMake's database."""
     commands = json.loads((build / "compile_commands.json").read_text())
     for entry in commands:
         words = entry["command"].split()

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# What each command writes without running anything.
+# Pages that each command writes without running anything.
 WRITERS = {
     ("e2e/validate", "--page"): ("validation.md", "operators.md", "kernel_counts.md"),
     ("e2e/measured/run", "--page"): ("measured.md", "measured_h100.md"),

@@ -14,7 +14,7 @@ import tomllib
 
 from tidy import tracked
 
-# Not words of ours: data, generated files, and the two files that list the banned words.
+# Files without words of ours: data, generated files, and the two files that list the banned words.
 EXEMPT = re.compile(
     r"(_corpus/|/testdata/|/golden|\.(csv|json|inc|policy|ptx|cubin|fatbin|flows|sum|mod|log|simgrid|scenario)$"
     r"|^docs/vocabulary\.md$|^e2e/checks/vocabulary\.toml$|^LICENSE$|^NOTICE$)"

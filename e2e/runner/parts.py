@@ -62,9 +62,11 @@ def style():
         Part("layers", (*python, "e2e/checks/layers.py"), 2, first=True, always=True),
         Part("tidy", (*python, "e2e/checks/tidy.py"), 8, first=True, always=True),
         Part("vocabulary", (*python, "e2e/checks/vocabulary.py"), 8, first=True, always=True),
+        Part("reading", (*python, "e2e/checks/reading.py"), 20, packages=("python3-venv",), first=True, always=True),
         Part("pages", (*python, "e2e/checks/pages.py"), 5, first=True, turn=0),
         Part("metrics", (*python, "dashboards/metrics.py"), 2, first=True, turn=1),
         Part("dashboards", (*python, "dashboards/check.py"), 2, packages=("python3-yaml",), first=True, turn=2),
+        suite("checks-tests", "checks", seconds=5, packages=("python3-venv",), first=True, turn=0),
         suite("runner-tests", "runner", seconds=15, packages=("python3-venv",), first=True, turn=3),
     ]
 

@@ -82,7 +82,7 @@ def test_a_path_without_a_row_is_not_known():
 
 @pytest.mark.parametrize("path", ["README.md", "docs/tutorial/first.md", "services/README.md", "CHANGELOG.md"])
 def test_documents_affect_only_what_reads_documents(path):
-    assert set(affected_by(path)) == documents() == {"docs", "pages", "vocabulary"}
+    assert set(affected_by(path)) == documents() == {"docs", "pages", "vocabulary", "reading"}
     assert is_document(path)
 
 

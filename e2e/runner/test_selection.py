@@ -9,7 +9,7 @@ from sampling import group_of
 
 PARTS = all_parts()
 NAMES = [part.name for part in PARTS]
-STYLE = {"format", "python", "layers", "tidy", "vocabulary"}
+STYLE = {"format", "python", "layers", "tidy", "vocabulary", "reading"}
 
 
 def changed(*paths, groups=frozenset({1})):
@@ -44,7 +44,7 @@ def test_quick_leaves_out_what_builds_the_tests_again():
 
 
 def test_documents_run_what_reads_them_and_no_sample():
-    assert set(chosen("README.md", "docs/tutorial/a.md")) == {"docs", "pages", "vocabulary", "build-release"}
+    assert set(chosen("README.md", "docs/tutorial/a.md")) == {"docs", "pages", "vocabulary", "reading", "build-release"}
 
 
 def test_without_a_change_the_sample_runs():
@@ -57,7 +57,7 @@ def test_without_a_change_the_sample_runs():
 def test_a_page_with_figures_runs_the_tests_that_compare_it():
     choices = chosen("docs/report_fields.md")
 
-    assert set(choices) == {"docs", "pages", "vocabulary", "build-release", "test-release"}
+    assert set(choices) == {"docs", "pages", "vocabulary", "reading", "build-release", "test-release"}
     assert for_programs(changed("docs/report_fields.md"), "test-release")["paths"] == ["docs/report_fields.md"]
 
 
