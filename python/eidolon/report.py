@@ -89,6 +89,23 @@ class ExtraWork:
 
 
 @dataclasses.dataclass(frozen=True)
+class Finding:
+    """What limits an iteration. `rule`: host, communication, ...; `sentence`: the cause, what to change, and what that
+    saves at most; `cost_seconds`: what it costs of an iteration; `change`: the most that the suggestion can save, -0.14 for
+    14 %, None without a suggestion about time; `evidence`: the figures behind it."""
+
+    rule: str
+    sentence: str
+    suggestion: str
+    cost_seconds: float
+    change: float | None
+    evidence: Mapping[str, float]
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+@dataclasses.dataclass(frozen=True)
 class Report:
     """A job that is over. `job` is its whole document, `log` what the command printed while it ran."""
 
@@ -162,6 +179,21 @@ class Report:
         ]
 
     @property
+    def diagnosis(self) -> list[Finding]:
+        """What limits the steady iteration and what would help, most expensive first."""
+        return [
+            Finding(
+                one["rule"],
+                one["sentence"],
+                one.get("suggestion", ""),
+                one["costSeconds"],
+                one.get("change"),
+                one.get("evidence", {}),
+            )
+            for one in self.prediction.get("diagnosis", [])
+        ]
+
+    @property
     def tokens_per_second(self) -> float | None:
         """Known where the job says how many tokens an iteration has, or its launches tell."""
         return self.prediction.get("tokensPerSecond")
@@ -206,6 +238,7 @@ class Report:
         if self.throughput:
             source = ", derived from launches" if self.throughput.source == "derived" else ""
             rows.append(["throughput", f"{self.throughput}{source}"])
+        rows += [["  also" if i else "diagnosis", finding.sentence] for i, finding in enumerate(self.diagnosis)]
         server = self.prediction.get("target", {}).get("cluster", {}).get("server", {})
         if server:
             target = self.prediction["target"]

@@ -135,6 +135,15 @@ std::string FormatProgram(const json& job) {
                             FormatCount(NumberAt(program, {"launches"})), " launches"));
 }
 
+// What limits the iteration and what would help, most expensive first.
+std::string FormatDiagnosis(const json& prediction) {
+  std::string text;
+  for (const json& finding : At(prediction, {"diagnosis"})) {
+    text += Line(text.empty() ? "diagnosis" : "", TextAt(finding, {"sentence"}));
+  }
+  return text;
+}
+
 std::string FormatExtraWork(const json& prediction) {
   std::string text;
   for (const std::string& line : DescribeExtraWork(prediction)) text += Line("", line);
@@ -304,11 +313,12 @@ std::string FormatSureness(const json& prediction) {
 std::string FormatReport(const json& job) {
   const json& status = At(job, {"status"});
   const json& prediction = At(status, {"prediction"});
-  return FormatVerdict(job) + FormatThroughput(prediction) + FormatTarget(job) +
-         FormatTimes(prediction) + FormatProgram(job) + FormatMatrixRate(prediction) +
-         FormatBreakdown(prediction) + FormatCriticalPath(prediction) + FormatKernels(prediction) +
-         FormatFolding(prediction) + FormatHostTime(prediction) + FormatMemory(prediction) +
-         FormatSureness(prediction) + FormatCost(status);
+  return FormatVerdict(job) + FormatThroughput(prediction) + FormatDiagnosis(prediction) +
+         FormatTarget(job) + FormatTimes(prediction) + FormatProgram(job) +
+         FormatMatrixRate(prediction) + FormatBreakdown(prediction) +
+         FormatCriticalPath(prediction) + FormatKernels(prediction) + FormatFolding(prediction) +
+         FormatHostTime(prediction) + FormatMemory(prediction) + FormatSureness(prediction) +
+         FormatCost(status);
 }
 
 std::string FormatTable(const std::vector<json>& jobs) {

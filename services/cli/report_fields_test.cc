@@ -46,7 +46,7 @@ json ProgramWithEveryField() {
   prediction["measuredIterations"] = 0;
   for (const char* name :
        {"iterationSeconds", "iterationPicoseconds", "unevenIterations", "steadyIteration",
-        "throughput", "extraWork", "tokensPerSecond", "modelFlopsUtilization"}) {
+        "throughput", "diagnosis", "extraWork", "tokensPerSecond", "modelFlopsUtilization"}) {
     prediction.erase(name);
   }
   prediction["criticalPath"].erase("iteration");

@@ -10,6 +10,7 @@
 #include "services/base/regular_file.h"
 #include "services/base/text.h"
 #include "services/contract/recording/recording_file.h"
+#include "services/controller/diagnosis/diagnosis.h"
 #include "services/controller/outputs/critical_path.h"
 #include "services/controller/place/token.h"
 
@@ -53,6 +54,8 @@ std::vector<std::shared_ptr<agents::AgentLink>> ActiveRun::links() const {
 void ActiveRun::FillIn(job::JobStatus* status, std::int64_t now_ns) const {
   status->progress = run_.progress(now_ns);
   status->prediction = run_.Predict();
+  status->prediction->diagnosis =
+      diagnosis::Diagnose(*status->prediction, parts_.resolved.spec.command);
   status->simulation = run_.cost(now_ns);
   if (const auto now = ReadProcessorTime(); now && processors_) {
     status->simulation->machine = LoadBetween(*processors_, *now);

@@ -1,5 +1,6 @@
 // The figures of a measurement that a prediction is led by.
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "services/controller/job/measurement.h"
@@ -38,6 +39,38 @@ std::vector<const Measurement::Iteration*> Measurement::AddSteady(
                         .count = static_cast<std::uint32_t>(repeating.size())};
   prediction->extra_work = std::move(steady.extra);
   return repeating;
+}
+
+void Measurement::AddBalance(const std::vector<const Iteration*>& repeating,
+                             Prediction* prediction) const {
+  const auto weight_of = [&](std::int32_t rank) {
+    const auto found = options_.weights.find(rank);
+    return found == options_.weights.end() ? 1.0 : found->second;
+  };
+  const double unit = kPicosecond / static_cast<double>(repeating.size());
+  std::map<std::int32_t, double> own;  // Seconds by rank, a mean over iterations.
+  RankBalance balance;
+  for (const Iteration* iteration : repeating) {
+    double largest = 0;
+    double sum = 0;
+    double weights = 0;
+    for (const auto& [rank, ps] : iteration->own_ps) {
+      const auto length = static_cast<double>(ps);
+      own[rank] += length * unit;
+      largest = std::max(largest, length);
+      sum += weight_of(rank) * length;
+      weights += weight_of(rank);
+    }
+    balance.mean_seconds += sum / weights * unit;
+    balance.excess_seconds += (largest - sum / weights) * unit;
+  }
+  balance.ranks = static_cast<std::uint32_t>(own.size());
+  for (const auto& [rank, seconds] : own) {
+    if (seconds <= balance.slowest_seconds) continue;
+    balance.slowest = rank;
+    balance.slowest_seconds = seconds;
+  }
+  prediction->balance = balance;
 }
 
 void Measurement::AddThroughput(const Iteration& first, const std::vector<RankTokens>& ranks,

@@ -97,6 +97,8 @@ void Measurement::Add(const RankIteration& iteration) {
   kept.error_ps = std::max(kept.error_ps, iteration.error_ps);
   kept.host_work_ps = std::max(kept.host_work_ps, iteration.host_work_ps);
   kept.breakdown = Sum(kept.breakdown, iteration.breakdown);
+  const Breakdown& parts = iteration.breakdown;
+  kept.own_ps.emplace(iteration.rank, parts.compute + parts.idle + parts.host);
   kept.copies_to_host_ps += iteration.copies_to_host_ps;
   kept.copies_to_device_ps += iteration.copies_to_device_ps;
   kept.coverage = Sum(kept.coverage, iteration.coverage);
@@ -164,6 +166,7 @@ Prediction Measurement::Predict() const {
     const std::vector<RankTokens> ranks = TokensOf(*measured.front(), repeating);
     AddTokens(ranks, &prediction);
     AddThroughput(*measured.front(), ranks, &prediction);
+    AddBalance(repeating, &prediction);
     AddUnevenness(measured, &prediction);
     AddShares(*measured.front(), repeating, &prediction);
   } else {

@@ -137,6 +137,7 @@ class Measurement {
     std::uint64_t error_ps = 0;
     std::uint64_t host_work_ps = 0;
     Breakdown breakdown;
+    std::map<std::int32_t, std::uint64_t> own_ps;  // By rank: without exposed communication.
     std::uint64_t copies_to_host_ps = 0;
     std::uint64_t copies_to_device_ps = 0;
     Coverage coverage;
@@ -168,6 +169,7 @@ class Measurement {
   void AddTokens(const std::vector<RankTokens>& ranks, Prediction* prediction) const;
   void AddThroughput(const Iteration& first, const std::vector<RankTokens>& ranks,
                      Prediction* prediction) const;
+  void AddBalance(const std::vector<const Iteration*>& repeating, Prediction* prediction) const;
   void AddUnevenness(const std::vector<const Iteration*>& measured, Prediction* prediction) const;
   // Of the repeating ones; kernels of the first measured one.
   void AddShares(const Iteration& first, const std::vector<const Iteration*>& repeating,

@@ -223,6 +223,23 @@ void AddSteady(const Prediction& prediction, json* out) {
   if (throughput.high > 0) (*out)["throughput"]["high"] = throughput.high;
 }
 
+json DiagnosisToJson(const std::vector<Finding>& findings) {
+  json list = json::array();
+  for (const Finding& finding : findings) {
+    json entry = {{"rule", finding.rule},
+                  {"sentence", finding.sentence},
+                  {"costSeconds", finding.cost_seconds}};
+    if (!finding.suggestion.empty()) entry["suggestion"] = finding.suggestion;
+    if (finding.least_seconds) {
+      entry["leastSeconds"] = *finding.least_seconds;
+      entry["change"] = finding.change;
+    }
+    for (const auto& [name, value] : finding.evidence) entry["evidence"][name] = value;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
 // Where nothing was declared or derived there is a reason, and no source.
 void AddTokens(const Prediction& prediction, json* out) {
   if (!prediction.tokens) return;
@@ -310,6 +327,7 @@ json ToJson(const Prediction& prediction) {
     out["kernelCount"] = prediction.kernels.size();
   }
   if (!prediction.memory.empty()) out["memory"] = MemoryToJson(prediction);
+  if (!prediction.diagnosis.empty()) out["diagnosis"] = DiagnosisToJson(prediction.diagnosis);
   if (prediction.clamped_records > 0) out["clampedRecords"] = prediction.clamped_records;
   return out;
 }

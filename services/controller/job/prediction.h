@@ -1,5 +1,4 @@
-// The prediction as users read it: the one source of status, HTTP answers, metrics, page and
-// terminal.
+// The prediction as users read it: the source of status, HTTP answers, metrics, page and terminal.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +8,9 @@
 #include <vector>
 
 #include "services/contract/cluster/cluster_spec.h"
+#include "services/controller/job/finding.h"
 #include "services/controller/job/host_model.h"
+#include "services/controller/job/rank_balance.h"
 #include "services/controller/job/steady.h"
 #include "services/controller/job/throughput.h"
 #include "services/controller/job/unevenness.h"
@@ -167,7 +168,8 @@ struct Prediction {
   std::optional<Throughput> throughput;
   std::vector<ExtraWork> extra_work;  // Most expensive first.
   std::optional<Unevenness> unevenness;
-  std::optional<TokenCount> tokens;  // Set with iteration_seconds.
+  std::optional<RankBalance> balance;  // Set with iteration_seconds.
+  std::optional<TokenCount> tokens;    // Set with iteration_seconds.
   std::optional<double> tokens_per_second;
   std::optional<double> model_flops_utilization;
   bool model_flops_declared = false;      // By its parameters; else derived from launches.
@@ -185,6 +187,7 @@ struct Prediction {
   std::vector<UnknownReadSource> unknown_read_sources;  // Most reads first.
   std::vector<std::string> unused_declarations;         // Of the job, that nothing read.
   std::uint64_t clamped_records = 0;
+  std::vector<Finding> diagnosis;  // Most expensive first; by controller/diagnosis.
 };
 
 // The rank closest to (or furthest beyond) its capacity; nullptr without memory reports.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "services/base/text.h"
+#include "services/controller/diagnosis/diagnosis.h"
 #include "services/controller/job/class_check.h"
 #include "services/controller/job/critical_path.h"
 
@@ -41,6 +42,7 @@ job::JobStatus KubeRun::Status(std::int64_t now_ns) {
   job::JobStatus status;
   status.progress = run->progress(now_ns);
   status.prediction = run->Predict();
+  status.prediction->diagnosis = diagnosis::Diagnose(*status.prediction, resolved.spec.command);
   status.simulation = run->cost(now_ns);
   status.start_time = start_time;
   return status;
