@@ -106,7 +106,7 @@ def by_form_sweep(chromium, page_server, pictures, folder):
         matrix = f"cluster.server.gpu: [{GPUS[0]}, {GPUS[1]}]"
         written = tab.input_value("#document")
         assert matrix in written and "kind: SimulationSweep" in written, written
-        price = f"  price: {{{GPUS[0]}: 2.5, {GPUS[1]}: 6}}\n"
+        price = f"  price: {{{GPUS[0]}: 2.5, {GPUS[1]}: 6}}\n  currency: EUR\n"
         tab.fill("#document", written.replace(matrix, f"{matrix}\n    replay.hostFactor: [1, 0.5]") + price)
         submit(tab, "h1:text-is('swept')")
         tab.wait_for_selector(".job-head .tag.phase-complete", timeout=FOLLOWED_MS)

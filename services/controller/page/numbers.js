@@ -48,6 +48,19 @@ export function ago(time) {
 /** Four significant digits without a unit: a cost, or iterations a second. */
 export const figureText = (value) => is(value) ? value.toLocaleString("en", {maximumSignificantDigits: 4}) : DASH;
 
+/** "$2.50", "€0.00412"; without a currency the number alone. */
+export function money(value, currency) {
+  if (!is(value)) return DASH;
+  if (!currency) return figureText(value);
+  const digits = Math.abs(value) >= 0.1 || value === 0 ? {minimumFractionDigits: 2, maximumFractionDigits: 2}
+    : {maximumSignificantDigits: 3};
+  try {
+    return value.toLocaleString("en", {style: "currency", currency, ...digits});
+  } catch {
+    return `${value.toLocaleString("en", digits)} ${currency}`;
+  }
+}
+
 export const count = (value) => is(value) ? Math.round(value).toLocaleString("en") : DASH;
 
 export const percent = (share, places = 1) => is(share) ? `${(share * 100).toFixed(places)} %` : DASH;

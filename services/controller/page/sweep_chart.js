@@ -2,8 +2,10 @@
 
 import {svg} from "./element.js";
 import {bytes, count, figureText, seconds, ticks} from "./numbers.js";
-import {isPredicted, meritsOf, throughputOf} from "./sweep_fields.js";
+import {isPredicted, meritsOf, pointLabels, pointsOf, throughputOf} from "./sweep_fields.js";
+import {shortName} from "./text.js";
 
+const LABELLED_MAX = 12; // Points with their values beside them.
 const MARGIN = {left: 76, right: 18, top: 16, bottom: 44};
 
 function axis(values) {
@@ -18,11 +20,11 @@ export function drawnPoints(points) {
   return points.filter((row) => isPredicted(row) && Number.isFinite(priced ? row.costPerUnit : row.headroomBytes));
 }
 
-/** `points`: of drawnPoints, at least one; `all`: of the sweep. */
-export function sweepChart(points, all, width, height) {
-  const {priced, tokens, costTitle, throughputTitle, throughput} = meritsOf(all);
+/** `points`: of drawnPoints, at least one. */
+export function sweepChart(points, sweep, width, height) {
+  const {priced, tokens, cost, costTitle, throughputTitle, throughput} = meritsOf(pointsOf(sweep), sweep);
   const worth = (row) => priced ? row.costPerUnit : row.headroomBytes;
-  const worthText = (value) => priced ? figureText(value) : bytes(value);
+  const worthText = (value) => priced ? cost(value) : bytes(value);
   const [left, right] = axis(points.map(worth));
   const [bottom, top] = axis(points.map(throughputOf));
   const x = (value) => MARGIN.left + (value - left) / (right - left) * (width - MARGIN.left - MARGIN.right);
@@ -49,6 +51,15 @@ export function sweepChart(points, all, width, height) {
     children.push(row.front
       ? svg("path", {class: "point front", d: `M${cx} ${cy - 7}L${cx + 7} ${cy}L${cx} ${cy + 7}L${cx - 7} ${cy}Z`}, title)
       : svg("circle", {class: "point beaten", cx, cy, r: 4}, title));
+  }
+  if (points.length <= LABELLED_MAX && width >= 600) {
+    const labels = pointLabels(sweep);
+    for (const row of points) {
+      const [cx, cy] = place(row);
+      const isRight = cx > width * 0.7;
+      children.push(svg("text", {x: cx + (isRight ? -11 : 11), y: cy + 4, "text-anchor": isRight ? "end" : "start"},
+        shortName(labels.get(row.job) || row.name, 48)));
+    }
   }
   const best = points.reduce((one, row) => throughputOf(row) > throughputOf(one) ? row : one);
   return svg("svg", {width, height, viewBox: `0 0 ${width} ${height}`, role: "img",

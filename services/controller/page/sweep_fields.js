@@ -1,6 +1,6 @@
 // What the page reads of a sweep and of its points. Every field may be missing.
 
-import {count, figureText, seconds} from "./numbers.js";
+import {count, figureText, money, seconds} from "./numbers.js";
 import {phaseOf} from "./job_fields.js";
 
 export const countsOf = (sweep) => (sweep.status && sweep.status.counts) || {};
@@ -24,6 +24,15 @@ export function titlesOf(paths) {
   }));
 }
 
+/** What each job of a sweep is called: "gpu B200-SXM-180GB · hostFactor 0.5". */
+export function pointLabels(sweep) {
+  const paths = Object.keys(matrixOf(sweep)).sort();
+  const titles = titlesOf(paths);
+  return new Map(pointsOf(sweep).filter(({job}) => job).map(({job, point}) => [job, paths
+    .filter((path) => (point || {})[path] !== undefined)
+    .map((path) => `${titles.get(path)} ${valueText(point[path])}`).join(" · ")]));
+}
+
 /** "3 of 8 points, 1 running, 2 without a prediction". */
 export function progressText(sweep) {
   const counts = countsOf(sweep);
@@ -33,15 +42,19 @@ export function progressText(sweep) {
     (counts.failed > 0 ? `, ${count(counts.failed)} without a prediction` : "");
 }
 
+/** Of its prices; undefined where the document names none. */
+export const currencyOf = (sweep) => ((sweep || {}).spec || {}).currency;
+
 export const throughputOf = (row) => row.tokensPerSecond || row.iterationsPerSecond;
 export const isPredicted = (row) => row.iterationSeconds > 0;
 
 /** What is compared: throughput, and cost where there are prices, else head-room. */
-export function meritsOf(points) {
+export function meritsOf(points, sweep) {
   const tokens = points.some((row) => row.tokensPerSecond > 0);
   const priced = points.some((row) => row.costPerUnit !== undefined);
   return {tokens, priced,
     throughputTitle: tokens ? "Tokens/s" : "Iterations/s",
+    cost: (value) => money(value, currencyOf(sweep)),
     throughput: (row) => tokens ? count(row.tokensPerSecond) : figureText(row.iterationsPerSecond),
     costTitle: tokens ? "Cost of 1 M tokens" : "Cost of 1,000 iterations"};
 }

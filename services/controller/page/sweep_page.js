@@ -32,11 +32,12 @@ function progressOf(sweep) {
     bestText(sweep) && el("p", {}, isOver(sweep) ? "The fastest is " : "The fastest so far is ", el("b", {}, bestText(sweep)), ".")];
 }
 
-function chartPart(points) {
+function chartPart(sweep) {
+  const points = pointsOf(sweep);
   const drawn = drawnPoints(points);
   const {priced} = meritsOf(points);
   if (drawn.length === 0) return null;
-  return [responsive((width, height) => sweepChart(drawn, points, width, height), 300),
+  return [responsive((width, height) => sweepChart(drawn, sweep, width, height), 300),
     el("p", {class: "note"}, "Diamonds are the Pareto front: no other point beats them in both throughput and ",
       priced ? "cost" : "memory head-room", ". The table says the same. The axes do not begin at zero.")];
 }
@@ -124,7 +125,7 @@ export function sweepView([namespace, name]) {
     const {concurrency = 1} = sweep.spec || {};
     update(pace, [concurrency, isOver(sweep)], () => !isOver(sweep) && paceOf(concurrency, setPace));
     const drawn = pointsOf(sweep).map((row) => [row.name, row.iterationSeconds, row.front]);
-    update(chart, drawn, () => chartPart(pointsOf(sweep)) || []);
+    update(chart, drawn, () => chartPart(sweep) || []);
     chartNode.hidden = chart.childElementCount === 0;
     points.show(sweep);
     update(conditions, status.conditions || [], () => conditionsPart.render(status.conditions || []));

@@ -1,7 +1,7 @@
 // The points of a sweep as a table, and as a file.
 
 import {el, route} from "./element.js";
-import {bytes, DASH, figureText, seconds} from "./numbers.js";
+import {bytes, DASH, seconds} from "./numbers.js";
 import {PHASES, phaseTag} from "./job_fields.js";
 import {sortableTable} from "./sortable_table.js";
 import {isPredicted, matrixOf, meritsOf, pointsOf, throughputOf, titlesOf, valueText} from "./sweep_fields.js";
@@ -21,7 +21,7 @@ function stateCell(row) {
 
 function columnsOf(sweep) {
   const points = pointsOf(sweep);
-  const merits = meritsOf(points);
+  const merits = meritsOf(points, sweep);
   const {namespace} = sweep.metadata;
   const paths = Object.keys(matrixOf(sweep)).sort();
   const titles = titlesOf(paths);
@@ -44,9 +44,9 @@ function columnsOf(sweep) {
       cell: (row) => [bytes(row.headroomBytes), row.headroomBytes < 0 && el("div", {class: "note"}, "does not fit")]},
     ...(merits.priced ? [
       {id: "cost", title: merits.costTitle, number: true, value: (row) => row.costPerUnit,
-        cell: (row) => figureText(row.costPerUnit)},
+        cell: (row) => merits.cost(row.costPerUnit)},
       {id: "hour", title: "Cost per hour", number: true, value: (row) => row.costPerHour,
-        cell: (row) => figureText(row.costPerHour)}] : []),
+        cell: (row) => merits.cost(row.costPerHour)}] : []),
   ];
 }
 

@@ -71,6 +71,16 @@ void ReadPrices(Fields* fields, SweepSpec* spec) {
   }
 }
 
+// It is shown beside prices, and nothing is computed with it.
+void CheckCurrency(Fields* fields) {
+  const std::string currency = fields->Text("currency");
+  const bool is_code = currency.size() == 3 &&
+                       std::ranges::all_of(currency, [](char c) { return c >= 'A' && c <= 'Z'; });
+  if (!currency.empty() && !is_code) {
+    fields->Report("currency", "must be a code of ISO 4217, such as USD");
+  }
+}
+
 // `is_file`: the job may be the name of a file.
 SweepSpec ReadSpec(Fields* fields, bool is_file) {
   SweepSpec spec;
@@ -87,6 +97,7 @@ SweepSpec ReadSpec(Fields* fields, bool is_file) {
   spec.recording = fields->Text("recording");
   ReadMatrix(fields, is_file ? kSweepPointsMax : kSweepObjectPointsMax, &spec);
   ReadPrices(fields, &spec);
+  CheckCurrency(fields);
   spec.concurrency =
       static_cast<std::size_t>(fields->Integer("concurrency", {1, kSweepConcurrencyMax}, 1));
   spec.may_replay = fields->Choice("replays", {"auto", "off"}, "auto") == "auto";

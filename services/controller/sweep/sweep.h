@@ -40,7 +40,8 @@ inline constexpr std::size_t kSweepNameMax = 40;
 
 // The error names the field. `text` is YAML or JSON: a SimulationSweep, or what its spec says, in
 // which the job may be the name of a file:
-//   {job: FILE | SPEC | recording: FILE, matrix: {PATH: [VALUE, ...]}, price: {GPU: NUMBER}}
+//   {job: FILE | SPEC | recording: FILE, matrix: {PATH: [VALUE, ...]}, price: {GPU: NUMBER},
+//    currency: CODE}
 base::Result<SweepSpec> ParseSweepFile(std::string_view text);
 
 struct ParsedSweep {

@@ -54,9 +54,13 @@ TEST(SweepTest, NamesTheFieldThatIsWrong) {
   EXPECT_THAT(ErrorOf("{job: a, matrix: {a: []}}"), HasSubstr("matrix.a: must be a list"));
   EXPECT_THAT(ErrorOf("{job: a, matrixes: 1}"), HasSubstr("matrixes: unknown field"));
   EXPECT_THAT(ErrorOf("{job: a, matrix: {a: [1]}, price: {H100: cheap}}"), HasSubstr("price.H100"));
+  for (const char* wrong : {"dollars", "usd", "US1"}) {
+    EXPECT_THAT(ErrorOf(std::string("{job: a, matrix: {a: [1]}, currency: ") + wrong + "}"),
+                HasSubstr("currency: must be a code of ISO 4217"));
+  }
   EXPECT_THAT(ErrorOf("{recording: a, matrix: {servers: [1, 2]}}"),
               HasSubstr("matrix.servers: changes what the program does"));
-  EXPECT_EQ(ErrorOf("{job: a, matrix: {servers: [1, 2]}}"), "");
+  EXPECT_EQ(ErrorOf("{job: a, matrix: {servers: [1, 2]}, currency: EUR}"), "");
 }
 
 TEST(SweepTest, KnowsWhatARecordingAnswers) {
