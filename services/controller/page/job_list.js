@@ -1,78 +1,22 @@
-// The list of jobs: filter, order, live state. Rows are kept between changes, and only as many
-// are made as somebody has scrolled to.
+// The list of jobs: filter, order, live state. Jobs of a sweep are folded below its row. Rows are kept between changes, and
+// only as many are made as the reader has scrolled to.
 
-import {el, route} from "./element.js";
-import {ago, bytes, count, DASH, percent, seconds, span} from "./numbers.js";
-import {bandMark} from "./marks.js";
+import {append, el} from "./element.js";
+import {getJson, sweepPath} from "./api.js";
+import {ago, count} from "./numbers.js";
+import {COLUMNS, rowOf, runningNow, sweepRow, valueOfSweep} from "./job_rows.js";
 import {keyOf, jobStore} from "./object_store.js";
-import {lastCondition, PHASES, phaseOf, phaseTag, predictionOf, rateText, sizeOf, targetOf, throughputOf,
-  timeOf} from "./job_fields.js";
+import {lastCondition, PHASES, phaseOf, targetOf} from "./job_fields.js";
+import {pointLabels} from "./sweep_fields.js";
 
 const PAGE = 60;
-const COLUMNS = [
-  {id: "name", title: "Job", value: (job) => keyOf(job)},
-  {id: "phase", title: "State", value: (job) => PHASES.indexOf(phaseOf(job))},
-  {id: "gpu", title: "Cluster", value: (job) => targetOf(job).gpu},
-  {id: "time", title: "Iteration", number: true, value: (job) => (timeOf(job) || {}).value},
-  {id: "throughput", title: "Throughput", number: true, value: (job) => (throughputOf(job) || {}).perSecond},
-  {id: "mfu", title: "MFU", number: true, value: (job) => predictionOf(job).modelFlopsUtilization},
-  {id: "memory", title: "Memory", number: true,
-    value: (job) => (predictionOf(job).memory || {}).peakReservedBytes},
-  {id: "created", title: "Created", number: true, value: (job) => job.metadata.creationTimestamp},
-];
+
+const sweepOf = (job) => (job.metadata.labels || {})["eidolon.dev/sweep"];
 
 const textOf = (job) => [job.metadata.namespace, job.metadata.name, targetOf(job).gpu,
   targetOf(job).name, ...((job.spec || {}).command || []), lastCondition(job).reason,
   ...Object.entries(job.metadata.labels || {}).map(([name, value]) => `${name}=${value}`),
 ].join(" ").toLowerCase();
-
-function memoryCell(job) {
-  const memory = predictionOf(job).memory;
-  if (!memory) return DASH;
-  const share = memory.peakReservedBytes / memory.capacityBytes;
-  return [bytes(memory.peakReservedBytes), el("span", {class: "meter", "aria-hidden": "true"},
-    el("span", {class: memory.fits ? "fill" : "fill over",
-      style: {width: `${Math.min(100, share * 100)}%`}}))];
-}
-
-function stateCell(job) {
-  const progress = job.status && job.status.progress;
-  const condition = lastCondition(job);
-  const children = [phaseTag(job)];
-  if (phaseOf(job) === "Running" && progress) {
-    const left = progress.remainingSeconds;
-    children.push(el("progress", {max: "100", value: progress.percent, "aria-label": "Progress"}),
-      el("div", {class: "note"}, `iteration ${progress.iteration} of ${progress.of}`,
-        left > 0 ? `, ${span(left)} left` : ""));
-  } else if (["Failed", "Interrupted"].includes(phaseOf(job))) {
-    children.push(el("div", {class: "note", title: condition.message}, condition.reason));
-  }
-  return children;
-}
-
-function rowOf(job, chosen, choose) {
-  const target = targetOf(job);
-  const time = timeOf(job);
-  const rate = throughputOf(job);
-  const {namespace, name} = job.metadata;
-  const box = el("input", {type: "checkbox", "aria-label": `Compare ${namespace}/${name}`,
-    onchange: (event) => choose(keyOf(job), event.target)});
-  box.checked = chosen.has(keyOf(job));
-  return el("tr", {},
-    el("td", {class: "choice"}, box),
-    el("th", {scope: "row"}, el("a", {href: route("jobs", namespace, name)}, name),
-      el("div", {class: "note"}, namespace)),
-    el("td", {}, stateCell(job)),
-    el("td", {}, target.gpu || target.name || DASH,
-      el("div", {class: "note"}, [sizeOf(target), target.gpu && target.name].filter(Boolean).join(", "))),
-    el("td", {class: "number"}, time ? [seconds(time.value), bandMark(time)] : DASH,
-      time && time.what === "program" ? el("div", {class: "note"}, "whole program") : ""),
-    el("td", {class: "number"}, rate ? [rateText(rate.perSecond), el("div", {class: "note"}, `${rate.unit}/s`)] : DASH),
-    el("td", {class: "number"}, percent(predictionOf(job).modelFlopsUtilization)),
-    el("td", {class: "number"}, memoryCell(job)),
-    el("td", {class: "number"}, el("time", {datetime: job.metadata.creationTimestamp,
-      title: job.metadata.creationTimestamp}, ago(job.metadata.creationTimestamp))));
-}
 
 function emptyState() {
   return el("div", {class: "empty"},
@@ -85,7 +29,9 @@ function emptyState() {
 export function jobListView() {
   const options = {text: "", phase: "", by: "created", down: true, most: PAGE};
   const chosen = new Set();
-  const rows = new Map(); // Key to {version, node}.
+  const rows = new Map(); // Key of a job to {version, node}, of a sweep to its row.
+  const open = new Set(); // Keys of sweeps whose points are shown.
+  const labels = new Map(); // Key of a sweep to the labels of its jobs.
   const phases = el("div", {class: "chips", role: "group", "aria-label": "State"});
   const search = el("input", {type: "search", "aria-label": "Filter jobs", autocomplete: "off",
     placeholder: "Filter by name, GPU, label, command…", spellcheck: "false"});
@@ -99,9 +45,10 @@ export function jobListView() {
   const end = el("div", {class: "end"});
   const content = el("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "Jobs"}, tableNode);
   const place = el("div");
+  const now = el("p", {class: "now", "data-answer": "running-now"});
   const node = el("section", {},
     el("div", {class: "bar"}, el("h1", {}, "Jobs"), search, phases, compare,
-      el("a", {class: "button primary", href: "#/submit"}, "New job")), place, tally, end);
+      el("a", {class: "button primary", href: "#/submit"}, "New job")), now, place, tally, end);
 
   function orderBy(id) {
     options.down = options.by === id ? !options.down : id !== "name" && id !== "gpu";
@@ -133,26 +80,78 @@ export function jobListView() {
     if (focused) phases.querySelector(`[data-phase="${focused}"]`).focus();
   }
 
-  function ordered(jobs) {
+  /** The rows of the list: [{key, jobs}], one job or those of a sweep, in order. */
+  function entriesOf(jobs) {
+    const sweeps = new Map();
+    for (const job of jobs) {
+      const sweep = sweepOf(job);
+      const key = sweep ? `sweep ${job.metadata.namespace}/${sweep}` : keyOf(job);
+      const known = sweeps.get(key);
+      if (known) known.jobs.push(job);
+      else sweeps.set(key, {key, sweep, jobs: [job]});
+    }
+    return [...sweeps.values()];
+  }
+
+  function ordered(entries) {
     const column = COLUMNS.find((one) => one.id === options.by);
-    const keyed = jobs.map((job) => [column.value(job), job]);
+    const keyed = entries.map((entry) => [entry.sweep && column.id === "name" ? entry.key.slice(6)
+      : valueOfSweep(column, entry.jobs, options.down), entry]);
     const sign = options.down ? -1 : 1;
     keyed.sort(([a], [b]) => {
       // What is not known comes last in either direction.
       if (a === undefined || b === undefined) return (a === undefined) - (b === undefined);
       return a < b ? -sign : a > b ? sign : 0;
     });
-    return keyed.map(([, job]) => job);
+    return keyed.map(([, entry]) => entry);
   }
 
-  function nodeOf(job) {
+  function nodeOf(job, label) {
     const key = keyOf(job);
+    const version = `${job.metadata.resourceVersion} ${label}`;
     const kept = rows.get(key);
-    if (kept && kept.version === job.metadata.resourceVersion) return kept.node;
-    const made = rowOf(job, chosen, choose);
-    rows.set(key, {version: job.metadata.resourceVersion, node: made});
+    if (kept && kept.version === version) return kept.node;
+    const made = rowOf(job, chosen, choose, label);
+    rows.set(key, {version, node: made});
     return made;
   }
+
+  /** Learns what the points of a sweep are called, once it is unfolded and again for jobs that it does not know. */
+  async function name({key, sweep, jobs}) {
+    const known = labels.get(key);
+    if (known && (known.asks || jobs.every((job) => known.names.has(job.metadata.name)))) return;
+    const next = {asks: true, names: known ? known.names : new Map()};
+    labels.set(key, next);
+    try {
+      next.names = pointLabels(await getJson(sweepPath(jobs[0].metadata.namespace, sweep)));
+    } catch {
+      // Of a sweep that is gone its jobs' names are left.
+    }
+    for (const job of jobs) if (!next.names.has(job.metadata.name)) next.names.set(job.metadata.name, job.metadata.name);
+    next.asks = false;
+    show();
+  }
+
+  /** The nodes of an entry: of a sweep its row, and its points where it is unfolded. */
+  function nodesOf(entry, unfolded) {
+    const {key, sweep, jobs} = entry;
+    if (!sweep) return [nodeOf(jobs[0])];
+    const isOpen = unfolded || open.has(key);
+    if (!rows.has(key)) {
+      rows.set(key, sweepRow(jobs[0].metadata.namespace, sweep, () => {
+        if (!open.delete(key)) open.add(key);
+        show();
+      }));
+    }
+    rows.get(key).update(jobs, isOpen);
+    if (!isOpen) return [rows.get(key).node];
+    name(entry);
+    const {names} = labels.get(key);
+    return [rows.get(key).node, ...ordered(entriesOfJobs(jobs)).map(({jobs: [job]}) =>
+      nodeOf(job, names.get(job.metadata.name) || job.metadata.name))];
+  }
+
+  const entriesOfJobs = (jobs) => jobs.map((job) => ({key: keyOf(job), jobs: [job]}));
 
   function show() {
     const jobs = [...jobStore.objects.values()];
@@ -160,9 +159,17 @@ export function jobListView() {
     const empty = jobs.length === 0 && jobStore.state === "live";
     showPhases(jobs);
     const words = options.text.toLowerCase().split(/\s+/).filter(Boolean);
-    const found = ordered(jobs.filter((job) => (!options.phase || phaseOf(job) === options.phase) &&
-      (words.length === 0 || words.every((word) => textOf(job).includes(word)))));
-    const wanted = found.slice(0, options.most).map(nodeOf);
+    const found = jobs.filter((job) => (!options.phase || phaseOf(job) === options.phase) &&
+      (words.length === 0 || words.every((word) => textOf(job).includes(word))));
+    const wanted = [];
+    let number = 0;
+    for (const entry of ordered(entriesOf(found))) {
+      if (wanted.length >= options.most) break;
+      wanted.push(...nodesOf(entry, words.length > 0));
+      number += entry.jobs.length;
+    }
+    now.replaceChildren();
+    append(now, [jobs.length > 0 && runningNow(jobs)]);
     // A row that has not moved keeps its focus.
     wanted.forEach((row, i) => {
       if (body.children[i] !== row) body.insertBefore(row, body.children[i] || null);
@@ -177,7 +184,7 @@ export function jobListView() {
     const [a, b] = chosen;
     if (b) compare.setAttribute("href", `#/compare?a=${encodeURIComponent(a)}&b=${encodeURIComponent(b)}`);
     tally.textContent = jobs.length === 0 ? "" : found.length === 0 ? "No job fits the filter."
-      : `${count(wanted.length)} of ${count(found.length)} shown`;
+      : `${count(number)} of ${count(found.length)} shown`;
     const shownNow = failed ? noAnswer(jobStore.state) : empty ? emptyState() : content;
     if (place.firstChild !== shownNow) place.replaceChildren(shownNow);
     node.setAttribute("aria-busy", String(jobStore.state === "connecting"));
