@@ -3,11 +3,13 @@
 
 import {append, el, table} from "./element.js";
 import {comparisonPath, getJson, jobPath} from "./api.js";
-import {bytes, change, count, DASH, percent, seconds, signedPercent} from "./numbers.js";
+import {gpuHoursOf, priceOf} from "./cost.js";
+import {bytes, change, DASH, figureText, money, percent, seconds} from "./numbers.js";
 import {bandScale, stackedBar} from "./marks.js";
-import {bandText, PARTS, phaseTag, predictionOf, sizeOf, targetOf, timeOf} from "./job_fields.js";
+import {bandText, PARTS, phaseTag, predictionOf, rateText, sizeOf, targetOf, throughputOf, timeOf} from "./job_fields.js";
 import {jobStore, keyOf} from "./object_store.js";
 import {shortName} from "./text.js";
+import {waterfall} from "./waterfall.js";
 
 const CAUSES_MAX = 10;
 const CAUSE_SHARE_MIN = 5e-4;
@@ -38,9 +40,24 @@ function side(mark, job) {
       bandScale(time, seconds, bandText(time)), el("p", {class: "note"}, bandText(time))]);
 }
 
+/** In GPU hours or money; nothing where the two are not of the same amount of work. */
+const costOf = (a, b) => (job) => {
+  const [one, other, own] = [a, b, job].map(gpuHoursOf);
+  return one && other && one.of === other.of ? own.hours : undefined;
+};
+
+const costText = (hours) => priceOf() ? money(hours * priceOf().perGpuHour, priceOf().currency) : `${figureText(hours)} GPU hours`;
+
+const rateIn = (unit) => (job) => {
+  const rate = throughputOf(job);
+  return rate && rate.unit === unit ? rate.perSecond : undefined;
+};
+
 function figures(a, b) {
+  const {unit} = throughputOf(a) || throughputOf(b) || {unit: "tokens"};
   const rows = [
-    ["Time", secondsOf, seconds], ["Tokens/s", (job) => predictionOf(job).tokensPerSecond, count],
+    ["Time", secondsOf, seconds], [`${unit[0].toUpperCase()}${unit.slice(1)}/s`, rateIn(unit), rateText],
+    [`Cost of ${(gpuHoursOf(a) || {}).of}`, costOf(a, b), costText],
     ["Model FLOPs utilization", (job) => predictionOf(job).modelFlopsUtilization, percent],
     ["Peak memory", memoryOf, bytes],
     ...PARTS.map(([key, title]) => [title, (job) => (predictionOf(job).breakdown || {})[key] * secondsOf(job), seconds]),
@@ -81,20 +98,27 @@ function documentDifferences(a, b) {
     .map((path) => [el("code", {}, path), one.get(path) ?? DASH, other.get(path) ?? DASH]).slice(0, 100);
 }
 
-/** What the difference of the two times comes from, in the controller's sentences: those that weigh most first. */
-function causesPart(why) {
+/** What the difference of the two times comes from, in the controller's sentences: those that weigh most first, each as a step
+ * from A to B. */
+function causesPart(a, b, why) {
   if (!why) return undefined;
   const weighs = (cause) => cause.share === undefined || Math.abs(cause.share) >= CAUSE_SHARE_MIN;
   const told = why.causes.filter(weighs).slice(0, CAUSES_MAX);
-  const left = why.causes.length - told.length;
-  const rest = told.length > 0 || why.unexplained.seconds !== 0 ? [why.unexplained] : [];
-  const rows = [...told, ...rest, ...(why.memory ? [why.memory] : [])];
-  if (rows.length === 0) return undefined;
-  return el("section", {class: "part wide causes"}, el("h2", {}, "Why"),
-    el("p", {class: "note"}, "Shares of what B takes more or less."),
-    table("Causes", [{title: "Cause"}, {title: "Share", number: true}],
-      rows.map((cause) => [cause.sentence, signedPercent(cause.share)])),
-    left > 0 && el("p", {class: "note"}, left === 1 ? "And 1 cause that weighs less." : `And ${left} causes that weigh less.`));
+  const left = why.causes.filter((cause) => !told.includes(cause));
+  const rest = left.length > 0 ? [{sentence: left.length === 1 ? "1 cause that weighs less" : `${left.length} causes that weigh less`,
+    seconds: left.reduce((sum, cause) => sum + cause.seconds, 0),
+    share: left.reduce((sum, cause) => sum + (cause.share || 0), 0)}] : [];
+  const unexplained = told.length > 0 || why.unexplained.seconds !== 0 ? [why.unexplained] : [];
+  return el("section", {class: "part wide causes"}, el("h2", {}, "From A to B"),
+    waterfall(timeOf(a), timeOf(b), [...told, ...rest, ...unexplained]),
+    why.memory && el("p", {}, why.memory.sentence));
+}
+
+/** The verdict and the cause that weighs most, in a sentence each. */
+function answer(a, b, why) {
+  const [first] = why ? why.causes : [];
+  return el("p", {class: "verdict", "data-answer": "which-is-faster"}, el("b", {}, verdict(a, b)),
+    first && first.seconds !== 0 && ` The largest cause: ${first.sentence}.`);
 }
 
 const shares = (job) => PARTS.map(([key, title]) => ({key, title,
@@ -104,9 +128,9 @@ function comparison(a, b, why) {
   const differing = documentDifferences(a, b);
   const kernels = kernelDifferences(a, b);
   return [
-    el("p", {class: "verdict"}, verdict(a, b)),
+    answer(a, b, why),
     el("div", {class: "sides"}, side("A", a), side("B", b)),
-    causesPart(why),
+    causesPart(a, b, why),
     el("section", {class: "part wide"}, el("h2", {}, "Figures"), figures(a, b)),
     el("div", {class: "sides"}, [["A", a], ["B", b]].map(([mark, job]) => predictionOf(job).breakdown &&
       el("section", {class: "part"}, el("h2", {}, `Where the time of ${mark} goes`), stackedBar(mark, shares(job))))),

@@ -2,7 +2,7 @@
 // reader's browser.
 
 import {el} from "./element.js";
-import {count, figureText} from "./numbers.js";
+import {count, figureText, money} from "./numbers.js";
 import {openDialog} from "./dialog.js";
 import {figure} from "./marks.js";
 import {predictionOf, throughputOf, timeOf} from "./job_fields.js";
@@ -19,21 +19,6 @@ export function priceOf() {
     return price && price.perGpuHour > 0 ? price : null;
   } catch {
     return null;
-  }
-}
-
-/** The currency of prices, of sweeps too, whose documents name none. */
-export const currencyOf = () => (priceOf() || {currency: CURRENCY}).currency;
-
-/** "$2.50", "€0.00412". */
-export function money(value, currency = currencyOf()) {
-  if (!Number.isFinite(value)) return "–";
-  const digits = Math.abs(value) >= 0.1 || value === 0 ? {minimumFractionDigits: 2, maximumFractionDigits: 2}
-    : {maximumSignificantDigits: 3};
-  try {
-    return value.toLocaleString("en", {style: "currency", currency, ...digits});
-  } catch {
-    return `${value.toLocaleString("en", digits)} ${currency}`;
   }
 }
 

@@ -73,7 +73,7 @@ export function throughputOf(job) {
 }
 
 /** "53,916", "0.4115". */
-export const rateText = (rate) => rate >= 1000 ? count(rate) : figureText(rate);
+export const rateText = (rate) => !Number.isFinite(rate) ? "–" : rate >= 1000 ? count(rate) : figureText(rate);
 
 /** "90 % between 51,785 and 56,230 tokens/s". */
 export const rateBandText = ({unit, low, high}) => !low ? ""
