@@ -2,6 +2,7 @@
 
 import {announce, el} from "./element.js";
 import {giveToken, takeLogin} from "./api.js";
+import {bindKeys, showHelp} from "./keyboard.js";
 import {bindTheme} from "./theme.js";
 import {jobListView} from "./job_list.js";
 import {jobStore, sweepStore} from "./object_store.js";
@@ -91,14 +92,8 @@ addEventListener("locked", (event) => {
   place(lockedView(event.detail));
   main.querySelector("input").focus();
 });
-addEventListener("keydown", (event) => {
-  const typing = /^(?:INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
-  if (event.key !== "/" || typing || event.ctrlKey || event.metaKey || event.altKey) return;
-  const search = main.querySelector("input[type=search]");
-  if (!search) return;
-  event.preventDefault();
-  search.focus();
-});
 for (const store of [jobStore, sweepStore]) store.addEventListener("change", showConnection);
 bindTheme(document.getElementById("theme"));
+bindKeys();
+document.getElementById("keys").addEventListener("click", showHelp);
 show();
