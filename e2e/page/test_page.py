@@ -198,12 +198,103 @@ def test_a_comparison_says_why_in_the_words_of_the_command(browser, job, changed
     rows = tab.locator(".causes tbody tr")
     told = [cause for cause in why["causes"] if abs(cause["share"]) >= 5e-4][:10]
     assert told, f"no cause is found: {why}"
-    for i, cause in enumerate([*told, why["unexplained"]]):
+    for i, cause in enumerate(told, start=1):
         text = rows.nth(i).inner_text()
         assert cause["sentence"] in text
         assert f"{abs(cause['share'] * 100):.1f} %" in text, f"row {i} tells no share of {cause['share']}"
+    assert why["unexplained"]["sentence"] in rows.nth(rows.count() - 2).inner_text()
+    answer = tab.inner_text("[data-answer=which-is-faster]")
+    assert "times as fast as" in answer and told[0]["sentence"] in answer, answer
     assert changed["spec"]["command"][1] in tab.inner_text(".causes"), "the file is not shown as it is"
     assert tab.locator("main img").count() == 0, "markup of a job has become elements"
+
+
+def test_the_steps_of_a_comparison_lead_from_one_time_to_the_other(browser, job, changed):
+    tab = browser.tab("/compare?a=default%2Fby-form&b=default%2Fchanged", ".waterfall tbody tr")
+    lines = """[...document.querySelectorAll('.waterfall tbody tr')].map((row) => {
+        const rect = row.querySelector('.faster, .slower, .mean');
+        const at = (name) => Number(rect.getAttribute(name));
+        return rect.tagName === 'line' ? [at('x1'), at('x1')] : [at('x'), at('x') + at('width')];
+    })"""
+    first, *steps, last = tab.evaluate(lines)
+    at = first[0]
+    for step in steps:
+        nearest = min(step, key=lambda end: abs(end - at))
+        assert nearest == pytest.approx(at, abs=2), "a step does not begin where the one above it ends"
+        at = step[0] if nearest == step[1] else step[1]
+    assert at == pytest.approx(last[0], abs=3), "the steps do not lead to B"
+    assert last[0] < first[0], "B, which has less work, does not stand left of A"
+    bands = tab.locator(".waterfall .band")
+    assert bands.count() == 2, "a job stands without its band"
+
+
+def test_the_timeline_opens_in_a_window_of_its_own(browser, traced):
+    """The viewer's side of its protocol, without a network: it answers PING with PONG and is given the file."""
+    viewer = """<script>addEventListener("message", ({data, source, origin}) => {
+        if (data === "PING") source.postMessage("PONG", origin);
+        else document.title = `${data.perfetto.title}: ${data.perfetto.buffer.byteLength} bytes`;
+    })</script>"""
+    tab = browser.tab("/jobs/default/traced", "button:text-is('Open timeline')")
+    tab.context.route("https://ui.perfetto.dev/**", lambda route: route.fulfill(body=viewer, content_type="text/html"))
+    with tab.expect_popup() as opening:
+        tab.click("button:text-is('Open timeline')")
+    opened = opening.value
+    opened.wait_for_function("document.title.startsWith('traced: ')", timeout=20000)
+    with tab.expect_download() as saving:
+        tab.click("button:text-is('Timeline')")
+    size = pathlib.Path(saving.value.path()).stat().st_size
+    assert opened.title() == f"traced: {size} bytes"
+
+
+def test_what_would_help_is_asked_by_a_sweep_of_the_job(browser, traced):
+    tab = browser.tab("/jobs/default/traced", "button:text-is('What would help')")
+    tab.click("button:text-is('What would help')")
+    tab.wait_for_selector("h1:has-text('traced-help-')")
+    name = tab.inner_text("h1")
+    path = f"/api/v1/namespaces/default/simulationsweeps/{name}"
+    status, sweep = browser.server.request("GET", path)
+    browser.server.request("DELETE", path)
+    assert status == 200
+    assert sweep["spec"]["matrix"] == {
+        "cluster.server.gpu": GPUS,
+        "replay.hostFactor": [1, 0.5],
+        "replay.communicationFactor": [1, 0],
+    }
+    assert sweep["spec"]["job"]["command"] == traced["spec"]["command"]
+
+
+def test_the_price_of_a_gpu_hour_is_kept_in_the_browser(browser, job):
+    tab = browser.tab("/jobs/default/by-form", "[data-answer=cost]")
+    assert "GPU hours" in tab.inner_text("[data-answer=cost]")
+    tab.click("[data-answer=cost] button")
+    tab.fill("#price-amount", "2.5")
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector("[data-answer=cost]:has-text('$')")
+    tab.reload()
+    tab.wait_for_selector("[data-answer=cost]:has-text('$2.50 for each of 2 GPUs and hour')")
+
+
+def test_keys_are_listed_lead_to_views_and_can_be_turned_off(browser, job):
+    tab = browser.tab(shows=".jobs tbody tr:has-text('by-form')")
+    tab.keyboard.press("?")
+    tab.wait_for_selector("dialog[open] kbd:text-is('g s')")
+    browser.expect_usable(tab, "keys")
+    tab.keyboard.press("Escape")
+    tab.wait_for_selector("dialog", state="detached")
+    for key, title in (("s", "Sweeps"), ("c", "Compare"), ("l", "Clusters"), ("n", "New job or sweep"), ("j", "Jobs")):
+        tab.keyboard.press("g")
+        tab.keyboard.press(key)
+        tab.wait_for_selector(f"h1:text-is('{title}')")
+    tab.wait_for_selector(".jobs tbody tr:has-text('by-form')")
+    tab.keyboard.press("j")
+    assert tab.evaluate("document.activeElement.matches('.jobs tbody th a')"), "no row has the focus"
+    tab.click("#keys")
+    tab.uncheck("#keys-on")
+    tab.keyboard.press("Escape")
+    tab.keyboard.press("g")
+    tab.keyboard.press("s")
+    tab.wait_for_timeout(200)
+    assert tab.inner_text("h1") == "Jobs", "keys that were turned off have an effect"
 
 
 def test_the_keyboard_is_enough(browser, job):

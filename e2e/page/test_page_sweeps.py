@@ -108,6 +108,42 @@ def test_the_points_of_a_sweep_are_ordered_by_the_keyboard_and_saved_in_that_ord
     assert [line["cluster.server.gpu"] for line in lines] == [GPUS[0]] * 2 + [GPUS[1]] * 2
 
 
+def test_points_are_folded_below_their_sweep_with_their_values_as_labels(browser, points):
+    tab = browser.tab(shows=".jobs .sweep-row:has-text('swept')")
+    row = tab.locator(".sweep-row:has-text('swept')")
+    # Points that replay another one's recording are jobs too.
+    jobs = [point for point in points if point.get("job")]
+    assert f"sweep of {len(jobs)} points" in row.inner_text()
+    assert tab.locator(".jobs .point").count() == 0, "points are listed although their sweep is folded"
+    assert "swept-p" not in tab.inner_text(".jobs")
+    row.locator("button").focus()
+    tab.keyboard.press("Enter")
+    label = "gpu B200-SXM-180GB · hostFactor 0.5"
+    tab.wait_for_selector(f".jobs .point a:text-is('{label}')")
+    assert tab.locator(".jobs .point").count() == len(jobs)
+    assert row.locator("button").get_attribute("aria-expanded") == "true"
+    assert tab.evaluate("document.activeElement.matches('.sweep-row button')"), "the focus is lost"
+    browser.expect_usable(tab, "list-unfolded")
+    tab.keyboard.press("Enter")
+    browser.until(tab, "document.querySelectorAll('.jobs .point').length === 0")
+    tab.fill("input[type=search]", "sweep=swept")
+    browser.until(tab, f"document.querySelectorAll('.jobs .point').length === {len(jobs)}")
+
+
+def test_costs_of_a_sweep_have_its_currency(browser, by_form_sweep):
+    cells = browser.tab().evaluate("""async () => {
+        const {meritsOf} = await import("/page/sweep_fields.js");
+        const texts = [0.25, 0.00412, 12.5].map((cost) => [undefined, "USD", "EUR", "XYZ"].map((currency) =>
+            meritsOf([{costPerUnit: cost}], {spec: {currency}}).cost(cost)));
+        return texts;
+    }""")
+    assert cells[0] == ["0.25", "$0.25", "€0.25", "XYZ\u00a00.25"], cells[0]
+    assert cells[1] == ["0.00412", "$0.00412", "€0.00412", "XYZ\u00a00.00412"], cells[1]
+    assert cells[2][:3] == ["12.5", "$12.50", "€12.50"]
+    shown = column_texts(by_form_sweep.followed, "Cost of 1 M tokens")
+    assert len(shown) == 4 and all(text.startswith("€") for text in shown), shown
+
+
 def test_the_points_of_a_sweep_are_saved_with_all_digits(browser, points):
     lines = csv.DictReader(saved_file(points_tab(browser), "CSV").open())
     by_name = {(line["cluster.server.gpu"], line["replay.hostFactor"]): line for line in lines}

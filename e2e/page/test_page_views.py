@@ -41,6 +41,35 @@ def test_everybody_can_use_it_in_light_and_dark_and_on_narrow_screens(screen, vi
     browser.expect_no_trouble()
 
 
+SIDEWAYS = """[...document.querySelectorAll("body *")].filter((node) => node.scrollWidth > node.clientWidth + 1 &&
+    ["auto", "scroll"].includes(getComputedStyle(node).overflowX)).map((node) => node.outerHTML.slice(0, 120))"""
+
+
+@pytest.fixture(scope="module")
+def phone(chromium, page_server, pictures):
+    """A browser with one tab as wide as a phone."""
+    with Browser(chromium, page_server, pictures) as browser:
+        yield browser, browser.tab(width=390)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_nothing_scrolls_sideways_on_a_phone(phone, view, request):
+    browser, tab = phone
+    route, selector, shown = VIEWS[view]
+    for fixture in shown:
+        request.getfixturevalue(fixture)
+    browser.go(tab, route, selector)
+    tab.wait_for_timeout(150)
+    for summary in tab.locator("main details:not([open]) > summary:visible").all():
+        summary.click()
+    over = tab.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert over <= 0, f"{view} is {over} pixels wider than the screen"
+    # The form's document is a field for text, which its lines may exceed.
+    wide = [node for node in tab.evaluate(SIDEWAYS) if not node.startswith("<textarea")]
+    assert not wide, wide
+    browser.picture(tab, f"{view}-phone")
+
+
 def test_long_names_are_whole_in_texts_and_attributes(browser):
     """Kernels of PyTorch have names of 2,000 characters."""
     lengths = browser.tab().evaluate("""async () => {

@@ -57,7 +57,7 @@ def test_without_a_change_the_sample_runs():
 def test_a_page_with_figures_runs_the_tests_that_compare_it():
     choices = chosen("docs/report_fields.md")
 
-    assert set(choices) == {"docs", "pages", "vocabulary", "reading", "build-release", "test-release"}
+    assert set(choices) == {"docs", "pages", "vocabulary", "reading", "build-release", "test-release", "page"}
     assert for_programs(changed("docs/report_fields.md"), "test-release")["paths"] == ["docs/report_fields.md"]
 
 

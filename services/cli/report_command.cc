@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "services/base/text.h"
 #include "services/base/write_file.h"
 #include "services/cli/ask_what_if.h"
 #include "services/cli/client.h"
@@ -15,7 +14,6 @@
 #include "services/cli/terminal.h"
 #include "services/cli/what_if.h"
 #include "services/controller/page/report_file.h"
-#include "services/controller/shown/document_fields.h"
 
 namespace eidolon::cli {
 namespace {
@@ -60,23 +58,6 @@ base::Result<json> Ask(const Globals& globals, const ReportFlags& flags) {
   return AskWhatIf(file, flags.gpu, flags.embedded);
 }
 
-// The document without the ends of texts that nobody reads to their ends, so that the file stays
-// small whatever a program has printed.
-json Shortened(const json& document) {
-  constexpr std::size_t kTextMax = 1u << 16;
-  if (document.is_string()) {
-    const auto& text = document.get_ref<const std::string&>();
-    if (text.size() <= kTextMax) return document;
-    const std::string kept = controller::shown::Beginning(text, kTextMax);
-    return base::StrCat(kept, "... (", text.size() - kept.size(), " more bytes)");
-  }
-  json kept = document;
-  if (document.is_structured()) {
-    for (json& part : kept) part = Shortened(part);
-  }
-  return kept;
-}
-
 int Report(const Globals& globals, const ReportFlags& flags) {
   if (flags.name.empty() == flags.file.empty()) {
     PrintFailure({base::ErrorCode::kInvalidArgument,
@@ -94,7 +75,7 @@ int Report(const Globals& globals, const ReportFlags& flags) {
                                    : "  what would help, by replays:\n" + FormatWhatIfs(*answers)));
     return 0;
   }
-  const json data = {{"job", Shortened(*job)}, {"whatIfs", *answers}, {"version", EIDOLON_VERSION}};
+  const json data = {{"job", *job}, {"whatIfs", *answers}, {"version", EIDOLON_VERSION}};
   const auto written = base::WriteFile(
       flags.html, controller::page::ReportFile(
                       data.dump(-1, ' ', /*ensure_ascii=*/true, json::error_handler_t::replace)));

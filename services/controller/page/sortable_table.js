@@ -17,7 +17,7 @@ export function sortableTable(caption, columns, options) {
       render();
     }}, column.title)));
   const node = el("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": caption},
-    el("table", {class: options.className}, el("caption", {class: "unseen"}, caption),
+    el("table", {class: `stacked sortable ${options.className}`}, el("caption", {class: "unseen"}, caption),
       el("thead", {}, el("tr", {}, heads)), body));
 
   function ordered() {
@@ -37,7 +37,7 @@ export function sortableTable(caption, columns, options) {
     const known = kept.get(key);
     if (known && known.text === text) return known.node;
     const row = el("tr", {}, columns.map((column, i) => el(i === 0 ? "th" : "td",
-      {class: column.number && "number", scope: i === 0 && "row"}, column.cell(item))));
+      {class: column.number && "number", scope: i === 0 && "row", "data-title": column.title}, column.cell(item))));
     kept.set(key, {text, node: row});
     return row;
   }
