@@ -33,15 +33,15 @@ function unitNote({throughput, tokensSource, tokensPerIteration, tokensDerived, 
   }
   if (tokensSource === "derived") return `${count(tokensPerIteration)} an iteration, derived from launches`;
   if (!tokensDerived || tokensDerived === tokensPerIteration) return "";
-  return `launches tell ${count(tokensDerived)} tokens an iteration, not ${count(tokensPerIteration)}`;
+  return `${count(tokensPerIteration)} an iteration, as declared; ${count(tokensDerived)} by the launches`;
 }
 
-/** Which GPUs the program left alone, once that is certain. */
+/** The GPUs that the program did not use, once that is certain. */
 function idleText(job) {
   const {gpus, usedGpus} = (predictionOf(job).target || {});
   if (!isOver(job) || usedGpus === undefined || usedGpus >= gpus) return "";
-  return usedGpus === 0 ? `All ${count(gpus)} GPUs are unused: the program has booked memory on none.`
-    : `${count(gpus - usedGpus)} of ${count(gpus)} GPUs are unused: the program has booked memory on ${count(usedGpus)} only.`;
+  return usedGpus === 0 ? `All ${count(gpus)} GPUs are unused: the program has reserved memory on none.`
+    : `${count(gpus - usedGpus)} of ${count(gpus)} GPUs are unused: the program has reserved memory on ${count(usedGpus)} only.`;
 }
 
 /** Which sweep the job is a point of. */

@@ -118,7 +118,7 @@ const PROGRAM = ["allocations", "Program", "parameters, activations, optimizer: 
 const ALLOCATIONS = [["parameters", "Parameters", "what the optimizer updates"],
   ["gradients", "Gradients", "of these parameters"], ["optimizerState", "Optimizer state", "moments and the like"],
   ["activations", "Activations", "at most: kept until backward passes give them back"],
-  ["other", "Other", "gathered parameters, temporary tensors, activations that were not told, what the allocator keeps"]];
+  ["other", "Other", "gathered parameters, temporary tensors, unattributed activations, what the allocator keeps"]];
 const CATEGORIES = [["workspace", "Workspace", "of math libraries"], ["nccl", "NCCL", "buffers of communicators"],
   ["context", "CUDA context", ""]];
 
@@ -174,10 +174,10 @@ export const doubtsPart = {
     data.calls.length > 0 && [el("h3", {}, "Refused calls"), table("Refused calls",
       [{title: "Call"}, {title: "Times", number: true}],
       data.calls.slice(0, 50).map((call) => [el("code", {}, call.name), count(call.count)]))],
-    data.reads.length > 0 && [el("h3", {}, "Values that nobody computed"),
+    data.reads.length > 0 && [el("h3", {}, "Values that no kernel computed"),
       el("p", {class: "note"}, "The host read them; control flow that depends on them may differ from a GPU's. " +
         "A job can declare them under values.declared."),
-      table("Values that nobody computed",
+      table("Values that no kernel computed",
         [{title: "Written by"}, {title: "Read at"}, {title: "Given"}, {title: "Reads", number: true}],
         data.reads.slice(0, 20).map((read) => [el("code", {}, read.writer), read.line || "", read.given,
           count(read.reads)]))],
