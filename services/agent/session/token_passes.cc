@@ -73,6 +73,12 @@ void TokenPasses::NoteCalls(std::uint32_t size, std::span<const wire::Communicat
 
 void TokenPasses::NoteSum(std::uint32_t size, std::uint64_t elements, Table* table) {
   const std::uint64_t indices = table->latest.indices;
+  if (table->latest.row_bytes == 0) {
+    // A compiler has fused the lookup: where its forward pass ends is not known, so that the sum
+    // may be one of gradients.
+    if (elements == indices) table->is_clear = false;
+    return;
+  }
   if (elements / kElementsOfARowMin < indices) return;
   if (elements % indices == 0 && IsRowOf(table->latest, elements / indices)) {
     if (table->sharers > 1 && table->sharers != size) table->is_clear = false;

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "services/base/text.h"
@@ -24,10 +26,16 @@ struct Table {
   std::uint64_t rows = 0;
   std::uint64_t columns = 0;
   std::uint64_t row_bytes = 0;
+  bool is_compiled = false;  // The lookup is fused with other work: row_bytes are not known.
   double indices = 0;
   double scored = 0;  // Rows of the GEMMs by a matrix of the table's size ...
   double turned = 0;  // ... and by its transpose, as a backward pass has them.
 };
+
+bool IsIn(const Table& table, const Lookups& lookups) {
+  if (table.is_compiled) return lookups.row_bytes == 0;
+  return lookups.table_rows == table.rows && lookups.row_bytes == table.row_bytes;
+}
 
 double RowsOf(const std::vector<RankTokens>& ranks, std::uint64_t outputs, std::uint64_t inputs) {
   double sum = 0;
@@ -41,6 +49,30 @@ double RowsOf(const std::vector<RankTokens>& ranks, std::uint64_t outputs, std::
   return sum;
 }
 
+// Where a compiler has fused the lookup, only the elements of all rows together are known. Any
+// matrix may be the table then: that each row is scored once tells which, since layers between
+// run several times over the same rows, or over others.
+std::vector<Table> TablesOfCompiled(double elements, const std::vector<RankTokens>& ranks) {
+  std::set<std::pair<std::uint64_t, std::uint64_t>> matrices;
+  for (const RankTokens& rank : ranks) {
+    for (const GemmRows& gemm : rank.first->gemms) {
+      if (gemm.outputs > gemm.inputs) matrices.emplace(gemm.outputs, gemm.inputs);
+    }
+  }
+  std::vector<Table> tables;
+  for (const auto& [outputs, inputs] : matrices) {
+    if (std::fmod(elements, static_cast<double>(inputs)) != 0) continue;
+    Table table{.rows = outputs,
+                .columns = inputs,
+                .is_compiled = true,
+                .indices = elements / static_cast<double>(inputs),
+                .scored = RowsOf(ranks, outputs, inputs),
+                .turned = RowsOf(ranks, inputs, outputs)};
+    if (table.turned > 0) tables.push_back(table);
+  }
+  return tables;
+}
+
 std::vector<Table> TablesOf(const std::vector<RankTokens>& ranks) {
   std::map<std::pair<std::uint64_t, std::uint64_t>, double> indices;
   for (const RankTokens& rank : ranks) {
@@ -51,6 +83,10 @@ std::vector<Table> TablesOf(const std::vector<RankTokens>& ranks) {
   }
   std::vector<Table> tables;
   for (const auto& [key, count] : indices) {
+    if (key.second == 0) {
+      std::ranges::move(TablesOfCompiled(count, ranks), std::back_inserter(tables));
+      continue;
+    }
     // Elements are of two or four bytes, which the GEMM's need not be.
     for (const std::uint64_t columns : {key.second / 2, key.second / 4}) {
       tables.push_back({.rows = key.first,
@@ -78,6 +114,9 @@ bool IsTrained(const Table& table) { return table.turned == 0 || table.turned >=
 std::string Whole(double count) { return StrCat(static_cast<std::uint64_t>(std::llround(count))); }
 
 std::string Describe(const Table& table) {
+  if (table.is_compiled) {
+    return "a compiler has fused the lookup of rows, and no GEMM scores each of them once";
+  }
   const std::string looked_up =
       StrCat(Whole(table.indices), " indices are looked up in a table of ", table.rows, " rows");
   if (table.scored == 0) return StrCat(looked_up, ", which no GEMM scores");
@@ -105,7 +144,7 @@ bool IsMatrixTrained(const Table& table, const std::vector<RankTokens>& ranks) {
 double ForwardFlops(const Table& table, const TokenWork& work) {
   double sum = 0;
   for (const Lookups& lookups : work.lookups) {
-    if (lookups.table_rows != table.rows || lookups.row_bytes != table.row_bytes) continue;
+    if (!IsIn(table, lookups)) continue;
     sum += static_cast<double>(lookups.forward_flops);
   }
   return sum;
@@ -140,9 +179,11 @@ std::optional<double> TokensOf(const Table& table, const std::vector<RankTokens>
   for (const RankTokens& rank : ranks) {
     const TokenWork& work = *rank.iterations[iteration];
     for (const Lookups& lookups : work.lookups) {
-      if (lookups.table_rows != table.rows || lookups.row_bytes != table.row_bytes) continue;
+      if (!IsIn(table, lookups)) continue;
       if (lookups.sharers == 0) return std::nullopt;
-      tokens += rank.weight * static_cast<double>(lookups.indices) / lookups.sharers;
+      const double rows = static_cast<double>(lookups.indices) /
+                          (table.is_compiled ? static_cast<double>(table.columns) : 1);
+      tokens += rank.weight * rows / lookups.sharers;
     }
   }
   return tokens;

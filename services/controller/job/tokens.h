@@ -6,8 +6,10 @@
 // and so do ranks: with pipeline parallelism some look up and others score. Ranks that look up
 // the same tokens (tensor parallelism) say so, and are counted once. Where one of these numbers is
 // missing or contradicts another, none are derived. Images, recommendations and classes of whole
-// sentences have no tokens of this kind; those of encoders with decoders, of programs that compute
-// everything twice, and of embeddings that a compiler has fused with other work are not found.
+// sentences have no tokens of this kind; those of encoders with decoders and of programs that
+// compute everything twice are not found. Where a compiler has fused the lookup with other work,
+// its kernel tells the elements of all rows together: tokens are then the rows of the one matrix
+// that is applied to each of them once.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +20,8 @@
 
 namespace eidolon::controller::job {
 
-// Rows of a table that are gathered by indices.
+// Rows of a table that are gathered by indices. Where a compiler has fused the lookup, row_bytes
+// and table_rows are 0, and `indices` counts the elements of all rows together.
 struct Lookups {
   std::uint64_t indices = 0;
   std::uint64_t table_rows = 0;

@@ -56,6 +56,29 @@ TEST(TokensTest, AreTheIndicesThatAreLookedUpAndScored) {
   EXPECT_EQ(Derive({Model(kTokens, kTokens)}), kTokens);
 }
 
+// As torch.compile leaves it: two layers, and a lookup of which only the elements are known.
+TokenWork CompiledModel(std::uint64_t tokens) {
+  TokenWork work{.lookups = {{.indices = tokens * kWidth}}, .gemms = Scores(tokens)};
+  for (GemmRows& gemm : work.gemms) {
+    if (gemm.outputs == 3 * kWidth) gemm.launches = 2;
+  }
+  work.gemms.push_back({.rows = tokens, .outputs = kWidth, .inputs = 3 * kWidth, .launches = 2});
+  return work;
+}
+
+TEST(TokensTest, OfACompiledModelAreTheRowsThatOneMatrixScoresOnce) {
+  EXPECT_EQ(Derive({CompiledModel(kTokens)}), kTokens);
+  EXPECT_EQ(Derive({CompiledModel(kTokens), CompiledModel(kTokens)}), 2 * kTokens);
+}
+
+TEST(TokensTest, OfACompiledModelThatScoresNothingOnceAreNotDerived) {
+  TokenWork work = CompiledModel(kTokens);
+  for (GemmRows& gemm : work.gemms) gemm.launches = 2;
+
+  EXPECT_EQ(ReasonOf({work}),
+            "a compiler has fused the lookup of rows, and no GEMM scores each of them once");
+}
+
 TEST(TokensTest, IgnoreTablesOfPositionsAndKinds) {
   TokenWork work = Model(kTokens, kTokens);
   work.lookups.push_back({.indices = 1024, .table_rows = 1024, .row_bytes = 2 * kWidth});

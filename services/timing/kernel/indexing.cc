@@ -189,8 +189,31 @@ std::optional<Demand> IndexFunction(const Launch& l) {
 
 // vectorized_gather_kernel(..., int rows, long slice_bytes, long table_rows, ...), and
 // indexSelect*Index(TensorInfo dst, src, indices, ..., long table_rows).
+// A kernel of torch.compile that looks rows up, with whatever follows fused to it. Its sizes tell
+// how many elements the rows have together: rows x columns in a reduction, their number elsewhere.
+// What is looked up again for a backward pass is no further lookup.
+std::optional<Lookups> CompiledLookups(const Launch& l) {
+  const std::string_view name = l.name.base;
+  const bool is_compiled = name.starts_with("triton_poi_fused_") ||
+                           name.starts_with("triton_red_fused_") ||
+                           name.starts_with("triton_per_fused_");
+  if (!is_compiled || !l.name.Has("_embedding") || l.name.Has("backward")) return std::nullopt;
+  double elements = 1;
+  bool has_size = false;
+  for (std::size_t i = 0; i < l.parameters.slot_count(); ++i) {
+    if (l.parameters.Slot(i)->bytes != 4) continue;
+    const auto size = l.Size(i);
+    if (!size || *size <= 0) return std::nullopt;
+    elements *= *size;
+    has_size = true;
+  }
+  if (!has_size) return std::nullopt;
+  return Lookups{.indices = static_cast<std::uint64_t>(elements)};
+}
+
 std::optional<Lookups> TableLookups(const KernelLaunch& launch, const KernelName& name) {
   const Launch l{.launch = launch, .name = name, .parameters = Parameters(launch)};
+  if (const auto compiled = CompiledLookups(l)) return compiled;
   std::optional<double> indices;
   std::optional<double> row_bytes;
   std::optional<double> table_rows;

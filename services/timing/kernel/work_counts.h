@@ -9,7 +9,9 @@
 
 namespace eidolon::timing::kernel {
 
-// Rows of a table that are gathered by indices, as an embedding does.
+// Rows of a table that are gathered by indices, as an embedding does. Where a compiler has fused
+// the lookup, table_rows and row_bytes are 0, and `indices` counts the elements of all rows
+// together.
 struct Lookups {
   std::uint64_t indices = 0;
   std::uint64_t table_rows = 0;
@@ -44,7 +46,8 @@ struct WorkCounts {
 // for something else: whoever adds them up compares parameters with gradients.
 std::optional<WorkCounts> OptimizerStep(const KernelLaunch& launch, const KernelName& name);
 
-// What PyTorch's kernels for index_select look up, by which embeddings are computed.
+// What PyTorch's kernels for index_select look up, by which embeddings are computed, or those of
+// torch.compile that are named for an embedding.
 std::optional<Lookups> TableLookups(const KernelLaunch& launch, const KernelName& name);
 
 }  // namespace eidolon::timing::kernel

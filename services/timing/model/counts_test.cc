@@ -86,6 +86,23 @@ TEST(CountsTest, TellsWhatAnEmbeddingLooksUp) {
   EXPECT_FALSE(counts.gemm);
 }
 
+TEST(CountsTest, ACompiledLookupTellsTheElementsOfAllItsRows) {
+  kernel::KernelNames names;
+  const auto lookups_of = [&](const char* name, std::initializer_list<std::int32_t> sizes) {
+    kernel::LaunchBuilder builder(name);
+    builder.Grid(8192).Block(128).Pointers(3);
+    for (const std::int32_t size : sizes) builder.Add(size);
+    return CountsOf(builder.Pointers(2).Build(), &names).lookups;
+  };
+
+  EXPECT_EQ(lookups_of("triton_poi_fused_embedding_0", {8192 * 768}),
+            kernel::Lookups{.indices = 8192 * 768});
+  EXPECT_EQ(lookups_of("triton_red_fused_add_embedding_native_layer_norm_0", {8192, 768}),
+            kernel::Lookups{.indices = 8192 * 768});
+  EXPECT_FALSE(lookups_of("triton_poi_fused_embedding_dense_backward_3", {50304 * 768}));
+  EXPECT_FALSE(lookups_of("triton_poi_fused_add_mul_1", {8192 * 768}));
+}
+
 TEST(CountsTest, CountsTheRowsOfAllGroupsOnce) {
   const auto grouped = [](workload::GroupedGemm::Ragged ragged) {
     const workload::GroupedGemm sizes{.m = 100, .n = 20, .k = 30, .groups = 4, .ragged = ragged};
