@@ -72,31 +72,41 @@ class GpuBackendTest : public testing::Test {
   // A kernel of a size of its own, with a pointer and, perhaps, a word that is none but reaches
   // memory that nobody has.
   static void AddKernel(v1::EstimateRequest& request, std::uint32_t blocks, bool stray = false) {
+    Add(request, Launch(request, blocks, stray));
+  }
+
+  // The same, with its replay added to the request.
+  static kernel::KernelLaunch Launch(v1::EstimateRequest& request, std::uint32_t blocks,
+                                     bool stray) {
     v1::Replay& replay = *request.add_replays();
-    replay.set_item(static_cast<std::uint32_t>(request.items_size()));
-    v1::Kernel& kernel = *request.add_items()->mutable_kernel();
-    kernel.set_name("kernel_of_the_test");
-    kernel.set_module_hash(HashOf(kCode));
-    kernel.mutable_grid()->set_x(blocks);
-    kernel.mutable_block()->set_x(128);
+    replay.set_item(static_cast<std::uint32_t>(request.definitions_size()));
+    kernel::KernelLaunch launch;
+    launch.name = "kernel_of_the_test";
+    std::memcpy(launch.module_hash, HashOf(kCode).data(), sizeof(launch.module_hash));
+    launch.grid.x = blocks;
+    launch.block.x = 128;
     const std::uint64_t words[] = {kBegin + 0x200, stray ? kBegin + 0x40000000 : 7};
     const std::uint64_t blanked[] = {workload::kPointerTag, words[1]};
     replay.set_parameters(words, sizeof(words));
-    kernel.set_parameter_block(blanked, sizeof(blanked));
+    launch.parameters.assign(reinterpret_cast<const char*>(blanked), sizeof(blanked));
     v1::Range& range = *replay.add_allocations();
     range.set_begin(kBegin);
     range.set_size_bytes(1 << 20);
+    return launch;
   }
 
   // A kernel that finds its sizes in device memory; the shim tells them behind its parameters.
   static void AddGroupedGemm(v1::EstimateRequest& request) {
-    AddKernel(request, 64);
-    v1::Kernel& kernel = *request.mutable_items(request.items_size() - 1)->mutable_kernel();
+    kernel::KernelLaunch launch = Launch(request, 64, false);
     const std::uint64_t gemm[] = {workload::kGroupedGemmTag, 512, 512, 512, 8};
-    v1::Parameter& slot = *kernel.add_parameters();
-    slot.set_offset(static_cast<std::uint32_t>(kernel.parameter_block().size()));
-    slot.set_size_bytes(sizeof(gemm));
-    kernel.mutable_parameter_block()->append(reinterpret_cast<const char*>(gemm), sizeof(gemm));
+    launch.slots = {{static_cast<std::uint32_t>(launch.parameters.size()), sizeof(gemm)}};
+    launch.parameters.append(reinterpret_cast<const char*>(gemm), sizeof(gemm));
+    Add(request, launch);
+  }
+
+  static void Add(v1::EstimateRequest& request, const kernel::WorkItem& item) {
+    const auto definition = kernel::DefinitionOf(item);
+    request.add_definitions(definition.data(), definition.size());
   }
 
   v1::EstimateResponse Ask(v1::EstimateRequest& request) {
@@ -234,7 +244,7 @@ TEST_F(GpuBackendTest, EqualWorkIsMeasuredOnceAndWithoutItsCodeNotAtAll) {
   AddKernel(request, 64);
   AddKernel(request, 64);
   AddKernel(request, 65);
-  request.add_items()->mutable_library()->set_name("cufftExecC2C");
+  Add(request, kernel::LibraryCall{{}, "cufftExecC2C", {}});
 
   EXPECT_EQ(SourcesOf(Ask(request)), "MMMM-");
 
@@ -279,11 +289,9 @@ TEST_F(GpuBackendTest, WhatIsNotMeasuredIsCountedByReason) {
   v1::EstimateRequest request;
   AddKernel(request, 64);  // Its code is not there.
   AddGroupedGemm(request);
-  request.add_items()->mutable_library()->set_name("cufftExecC2C");
-  v1::Copy& copy = *request.add_items()->mutable_copy();
-  copy.set_kind(v1::COPY_KIND_PEER);
-  copy.set_size_bytes(1 << 20);
-  copy.set_row_bytes(1 << 20);
+  Add(request, kernel::LibraryCall{{}, "cufftExecC2C", {}});
+  Add(request,
+      kernel::Copy{.kind = workload::CopyKind::kPeer, .bytes = 1 << 20, .row_bytes = 1 << 20});
 
   EXPECT_EQ(SourcesOf(Ask(request)), "----");
 

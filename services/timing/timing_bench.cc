@@ -23,7 +23,7 @@ v1::EstimateRequest Gemms(int count, int distinct) {
                                             .type_b = 14,
                                             .type_d = 14,
                                             .compute_type = 68});
-    request.add_items()->set_definition(definition.data(), definition.size());
+    request.add_definitions(definition.data(), definition.size());
   }
   return request;
 }

@@ -32,31 +32,19 @@ constexpr std::size_t kLoggedNameMax = 300;
 constexpr std::size_t kHashBytes = 16;
 constexpr auto kCancelPoll = std::chrono::milliseconds(100);
 
-// Identity of a question: the GPU, its clock and the bytes of the message, which are canonical
-// because all fields are written in order by one version of one library.
-base::Digest QuestionKey(const v1::EstimateRequest& request, const v1::WorkItem& item,
+// Identity of a question: the GPU, its clock and the definition.
+base::Digest QuestionKey(const v1::EstimateRequest& request, const std::string& definition,
                          std::string& scratch) {
   scratch = request.gpu();
   scratch.push_back('\0');
   const double clock = request.clock();
   scratch.append(reinterpret_cast<const char*>(&clock), sizeof(clock));
-  item.AppendToString(&scratch);
+  scratch += definition;
   return base::Hash128(scratch.data(), scratch.size());
 }
 
-std::string NameOf(const v1::WorkItem& item) {
-  switch (item.work_case()) {
-    case v1::WorkItem::kKernel:
-      return item.kernel().name();
-    case v1::WorkItem::kLibrary:
-      return item.library().name();
-    case v1::WorkItem::kDefinition:
-      return workload::DisplayName(std::as_bytes(std::span(item.definition())));
-    case v1::WorkItem::kCopy:
-      return StrCat("copy ", v1::CopyKind_Name(item.copy().kind()));
-    default:
-      return "dnn_graph";
-  }
+std::span<const std::byte> BytesOf(const std::string& definition) {
+  return std::as_bytes(std::span(definition));
 }
 
 }  // namespace
@@ -140,9 +128,9 @@ grpc::Status TimingService::Estimate(grpc::ServerContext* context,
   }
   AskedGpu gpu;
   if (auto found = FindGpu(*request, gpu); !found.ok()) return found;
-  if (request->items_size() > kBatchMax) {
-    return {grpc::StatusCode::INVALID_ARGUMENT,
-            StrCat("a batch of ", request->items_size(), " items is larger than ", kBatchMax)};
+  if (request->definitions_size() > kBatchMax) {
+    return {grpc::StatusCode::INVALID_ARGUMENT, StrCat("a batch of ", request->definitions_size(),
+                                                       " definitions is larger than ", kBatchMax)};
   }
   TimingMetrics::Batch batch;
   std::vector<Question> questions;
@@ -157,10 +145,10 @@ grpc::Status TimingService::Estimate(grpc::ServerContext* context,
   } else if (WantsCode(*request, *gpu.own, questions, *response)) {
     return grpc::Status::OK;
   }
-  response->mutable_estimates()->Reserve(request->items_size());
-  for (int i = 0; i < request->items_size(); ++i) {
+  response->mutable_estimates()->Reserve(request->definitions_size());
+  for (int i = 0; i < request->definitions_size(); ++i) {
     Question& question = questions[static_cast<std::size_t>(i)];
-    if (!question.answer) Answer(request->items(i), gpu, question);
+    if (!question.answer) Answer(request->definitions(i), gpu, question);
     ++batch.by_source[static_cast<std::size_t>(question.answer->source)];
     ToMessage(*question.answer, *response->add_estimates());
   }
@@ -188,13 +176,13 @@ bool TimingService::WantsCode(const v1::EstimateRequest& request, const gpu_mode
   for (const Question& question : questions) {
     if (question.answer || !MayCount(gpu, *question.work, question.modelled)) continue;
     const auto& launch = std::get<kernel::KernelLaunch>(*question.work);
-    if (counted_.WantsCode(gpu, launch)) wanted.insert(launch.module_hash);
+    if (counted_.WantsCode(gpu, launch)) wanted.insert(launch.ModuleHash());
   }
   for (const std::string& hash : wanted) response.add_wanted_modules(hash);
   return !wanted.empty();
 }
 
-void TimingService::Answer(const v1::WorkItem& item, const AskedGpu& gpu, Question& question) {
+void TimingService::Answer(const std::string& definition, const AskedGpu& gpu, Question& question) {
   question.answer = question.modelled;
   bool counted = false;
   if (MayCount(*gpu.own, *question.work, question.modelled)) {
@@ -218,25 +206,26 @@ void TimingService::Answer(const v1::WorkItem& item, const AskedGpu& gpu, Questi
     question.answer = estimator_.AtClock(question.modelled, *gpu.own, *gpu.scaled, *question.work);
   }
   answers_.Add(question.cache_key, *question.answer);
-  if (!gpu.own->fixed) Report(item, *question.answer);
+  if (!gpu.own->fixed) Report(definition, *question.answer);
 }
 
 grpc::Status TimingService::Read(const v1::EstimateRequest& request, const AskedGpu& gpu,
                                  std::vector<Question>& questions, TimingMetrics::Batch& batch) {
   const bool measures = Measures(*gpu.own);
   std::string scratch;
-  questions.resize(static_cast<std::size_t>(request.items_size()));
-  for (int i = 0; i < request.items_size(); ++i) {
+  questions.resize(static_cast<std::size_t>(request.definitions_size()));
+  for (int i = 0; i < request.definitions_size(); ++i) {
     Question& question = questions[static_cast<std::size_t>(i)];
-    question.cache_key = QuestionKey(request, request.items(i), scratch);
+    question.cache_key = QuestionKey(request, request.definitions(i), scratch);
     question.answer = answers_.Find(question.cache_key);
     if (question.answer) {
       ++batch.hits;
       continue;
     }
-    auto work = FromMessage(request.items(i));
+    auto work = kernel::ReadWork(BytesOf(request.definitions(i)));
     if (!work) {
-      return {grpc::StatusCode::INVALID_ARGUMENT, StrCat("items[", i, "]: ", work.error().message)};
+      return {grpc::StatusCode::INVALID_ARGUMENT,
+              StrCat("definitions[", i, "]: ", work.error().message)};
     }
     ++batch.misses;
     question.work = std::move(*work);
@@ -245,7 +234,7 @@ grpc::Status TimingService::Read(const v1::EstimateRequest& request, const Asked
     } else {
       question.modelled = estimator_.Of(*gpu.own, *question.work);
       if (!MayCount(*gpu.own, *question.work, question.modelled)) {
-        Answer(request.items(i), gpu, question);
+        Answer(request.definitions(i), gpu, question);
       }
     }
   }
@@ -265,7 +254,8 @@ bool TimingService::WantsModules(const v1::EstimateRequest& request,
     const Question& question = questions[i];
     if (question.answer || question.replay == nullptr) continue;
     if (profiles_->Find(request.gpu(), question.work_key)) continue;
-    const std::string& hash = request.items(static_cast<int>(i)).kernel().module_hash();
+    const auto* const launch = std::get_if<kernel::KernelLaunch>(&*question.work);
+    const std::string hash = launch == nullptr ? "" : launch->ModuleHash();
     if (hash.size() == kHashBytes && !backend_->modules().Has(hash)) wanted.insert(hash);
   }
   for (const std::string& hash : wanted) response.add_wanted_modules(hash);
@@ -284,30 +274,33 @@ grpc::Status TimingService::MeasureAll(const grpc::ServerContext* context,
       question.measurement = known->second;
       continue;
     }
-    const v1::WorkItem& item = request.items(static_cast<int>(i));
+    const std::string& definition = request.definitions(static_cast<int>(i));
     v1::ReplayRequest replay;
-    if (item.has_kernel()) {
-      const std::string& hash = item.kernel().module_hash();
-      if (kernel::FindGroupedGemm(std::get<kernel::KernelLaunch>(*question.work))) {
-        ReportUnmeasured(item, Unmeasured::kUnsupported, "it finds its sizes in device memory");
+    if (const auto* const launch = std::get_if<kernel::KernelLaunch>(&*question.work)) {
+      const std::string hash = launch->ModuleHash();
+      if (kernel::FindGroupedGemm(*launch)) {
+        ReportUnmeasured(definition, Unmeasured::kUnsupported,
+                         "it finds its sizes in device memory");
         continue;
       }
       if (question.replay == nullptr) {
-        ReportUnmeasured(item, Unmeasured::kMemoryUnknown,
+        ReportUnmeasured(definition, Unmeasured::kMemoryUnknown,
                          "its parameters and memory are not known");
         continue;
       }
       if (hash.size() != kHashBytes || !backend_->modules().Has(hash)) {
-        ReportUnmeasured(item, Unmeasured::kCodeUnknown, "the code of its module is not known");
+        ReportUnmeasured(definition, Unmeasured::kCodeUnknown,
+                         "the code of its module is not known");
         continue;
       }
       *replay.mutable_replay() = *question.replay;
       replay.set_module_file(backend_->modules().FileOf(hash));
-    } else if (item.has_library()) {
-      ReportUnmeasured(item, Unmeasured::kUnsupported, "calls of this library are not replayed");
+    } else if (std::holds_alternative<kernel::LibraryCall>(*question.work)) {
+      ReportUnmeasured(definition, Unmeasured::kUnsupported,
+                       "calls of this library are not replayed");
       continue;
     }
-    *replay.mutable_item() = item;
+    replay.set_definition(definition);
     replay.set_layout_version(request.layout_version());
     // An agent asks first for what blocks its ranks.
     question.measurement = backend_->Ask(question.work_key, i, std::move(replay));
@@ -323,7 +316,7 @@ grpc::Status TimingService::MeasureAll(const grpc::ServerContext* context,
     if (outcome.measured) {
       Keep(gpu, *question.work, *outcome.measured);
     } else {
-      ReportUnmeasured(request.items(static_cast<int>(i)), outcome.reason, outcome.refusal);
+      ReportUnmeasured(request.definitions(static_cast<int>(i)), outcome.reason, outcome.refusal);
     }
   }
   return grpc::Status::OK;
@@ -371,19 +364,19 @@ void TimingService::ReportBelowGap(const gpu_model::GpuModel& gpu, base::Duratio
              {"graph_gap_ps", StrCat(gpu.graph_gap.ps)}});
 }
 
-void TimingService::ReportUnmeasured(const v1::WorkItem& item, Unmeasured kind,
+void TimingService::ReportUnmeasured(const std::string& definition, Unmeasured kind,
                                      const std::string& reason) {
   metrics_.CountUnmeasured(kind);
-  std::string name = NameOf(item);
+  std::string name = workload::DisplayName(BytesOf(definition));
   const std::lock_guard lock(reported_mutex_);
   if (unmeasured_.size() >= kReportedNamesMax || !unmeasured_.insert(name).second) return;
   name.resize(std::min(name.size(), kLoggedNameMax));
   base::Log(base::Level::kWarning, "not_measured", {{"name", name}, {"reason", reason}});
 }
 
-void TimingService::Report(const v1::WorkItem& item, const model::Estimate& estimate) {
+void TimingService::Report(const std::string& definition, const model::Estimate& estimate) {
   if (estimate.source != estimate::Source::kAssumed) return;
-  std::string name = NameOf(item);
+  std::string name = workload::DisplayName(BytesOf(definition));
   const std::lock_guard lock(reported_mutex_);
   if (reported_.size() >= kReportedNamesMax || !reported_.insert(name).second) return;
   name.resize(std::min(name.size(), kLoggedNameMax));

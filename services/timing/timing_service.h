@@ -89,7 +89,7 @@ class TimingService final : public v1::TimingService::Service {
   grpc::Status FindGpu(const v1::EstimateRequest& request, AskedGpu& gpu) const;
   grpc::Status Read(const v1::EstimateRequest& request, const AskedGpu& gpu,
                     std::vector<Question>& questions, TimingMetrics::Batch& batch);
-  void Answer(const v1::WorkItem& item, const AskedGpu& gpu, Question& question);
+  void Answer(const std::string& definition, const AskedGpu& gpu, Question& question);
   // Whether counting would answer better than the model did.
   bool MayCount(const gpu_model::GpuModel& gpu, const kernel::WorkItem& work,
                 const model::Estimate& modelled) const;
@@ -105,10 +105,10 @@ class TimingService final : public v1::TimingService::Service {
   void Keep(const gpu_model::GpuModel& gpu, const kernel::WorkItem& work,
             const v1::ReplayResult& result);
   void ReportBelowGap(const gpu_model::GpuModel& gpu, base::Duration between);
-  void ReportUnmeasured(const v1::WorkItem& item, Unmeasured kind, const std::string& reason);
+  void ReportUnmeasured(const std::string& definition, Unmeasured kind, const std::string& reason);
 
   // Writes one log line for each kernel name that no rule knows.
-  void Report(const v1::WorkItem& item, const model::Estimate& estimate);
+  void Report(const std::string& definition, const model::Estimate& estimate);
 
   const runtime::TokenGate gate_;
   const Counting counting_;

@@ -14,11 +14,11 @@
 
 #include "services/base/hash.h"
 #include "services/base/text.h"
-#include "services/contract/workload/definition.h"
 #include "services/contract/workload/pointer_tag.h"
 #include "services/machine_code/cubin/cubin.h"
 #include "services/runtime/grpc_server.h"
 #include "services/runtime/metrics_page.h"
+#include "services/timing/kernel/work_item.h"
 #include "source_tree.h"
 
 namespace eidolon::timing {
@@ -48,26 +48,32 @@ class TimingServiceTest : public testing::Test {
     return request;
   }
 
-  static void AddGemm(v1::EstimateRequest& request, const workload::Gemm& gemm) {
-    const auto definition = workload::Definition(gemm);
-    request.add_items()->set_definition(definition.data(), definition.size());
+  static kernel::KernelLaunch Fill(std::int32_t elements) {
+    kernel::KernelLaunch launch;
+    launch.name =
+        "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEESt5arrayIPcLm1EELb0E"
+        "EEviT0_T1_";
+    launch.grid.x = static_cast<std::uint32_t>(elements / 1024 + 1);
+    launch.block.x = 128;
+    launch.parameters.assign(16, '\0');
+    std::memcpy(launch.parameters.data(), &elements, 4);
+    launch.slots = {{0, 4}, {4, 4}, {8, 8}};
+    return launch;
   }
 
-  static void AddFill(v1::EstimateRequest& request, std::int32_t elements) {
-    v1::Kernel& kernel = *request.add_items()->mutable_kernel();
-    kernel.set_name(
-        "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEESt5arrayIPcLm1EELb0E"
-        "EEviT0_T1_");
-    kernel.mutable_grid()->set_x(static_cast<std::uint32_t>(elements / 1024 + 1));
-    kernel.mutable_block()->set_x(128);
-    std::string block(16, '\0');
-    std::memcpy(block.data(), &elements, 4);
-    kernel.set_parameter_block(block);
-    for (const std::uint32_t at : {0u, 4u, 8u}) {
-      v1::Parameter& slot = *kernel.add_parameters();
-      slot.set_offset(at);
-      slot.set_size_bytes(at == 8 ? 8 : 4);
-    }
+  // Of which neither a rule nor code is known.
+  static kernel::KernelLaunch Unknown(std::uint32_t blocks) {
+    kernel::KernelLaunch launch;
+    launch.name = "nobody_knows";
+    launch.module_hash[0] = 1;
+    launch.grid.x = blocks;
+    launch.block.x = 128;
+    return launch;
+  }
+
+  static void Add(v1::EstimateRequest& request, const kernel::WorkItem& item) {
+    const auto definition = kernel::DefinitionOf(item);
+    request.add_definitions(definition.data(), definition.size());
   }
 
   base::SystemClock clock_;
@@ -79,12 +85,10 @@ class TimingServiceTest : public testing::Test {
 
 TEST_F(TimingServiceTest, AnswersEveryItemInOrder) {
   v1::EstimateRequest request = Request();
-  AddFill(request, 1 << 28);
-  v1::Copy& copy = *request.add_items()->mutable_copy();
-  copy.set_kind(v1::COPY_KIND_HOST_TO_DEVICE);
-  copy.set_size_bytes(1 << 20);
-  copy.set_pinned(true);
-  request.add_items()->mutable_library()->set_name("cufftExecC2C");
+  Add(request, Fill(1 << 28));
+  Add(request,
+      kernel::Copy{.kind = workload::CopyKind::kHostToDevice, .pinned = true, .bytes = 1 << 20});
+  Add(request, kernel::LibraryCall{{}, "cufftExecC2C", {}});
   v1::EstimateResponse response;
 
   const grpc::Status status = Ask(request, response);
@@ -112,33 +116,35 @@ TEST_F(TimingServiceTest, UnknownGpuNamesTheKnownOnes) {
 
 TEST_F(TimingServiceTest, NamesTheItemThatIsWrong) {
   v1::EstimateRequest request = Request();
-  AddFill(request, 1024);
-  request.add_items();
-  v1::EstimateResponse response;
-
-  const grpc::Status status = Ask(request, response);
-
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_THAT(status.error_message(), HasSubstr("items[1]: work is not set"));
-}
-
-TEST_F(TimingServiceTest, NamesTheFieldOfADefinitionThatIsWrong) {
-  v1::EstimateRequest request = Request();
-  AddGemm(request, {.m = 8, .epilogue = workload::Epilogue{99}});
+  Add(request, Fill(1024));
+  request.add_definitions("");
   v1::EstimateResponse response;
 
   const grpc::Status status = Ask(request, response);
 
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(status.error_message(),
-              HasSubstr("items[0]: definition of a gemm: epilogue is 99, at most 16 is allowed"));
+              HasSubstr("definitions[1]: a work definition of 0 bytes is too short"));
+}
+
+TEST_F(TimingServiceTest, NamesTheFieldOfADefinitionThatIsWrong) {
+  v1::EstimateRequest request = Request();
+  Add(request, kernel::Gemm{.m = 8, .epilogue = workload::Epilogue{99}});
+  v1::EstimateResponse response;
+
+  const grpc::Status status = Ask(request, response);
+
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(
+      status.error_message(),
+      HasSubstr("definitions[0]: definition of a gemm: epilogue is 99, at most 16 is allowed"));
 }
 
 TEST_F(TimingServiceTest, RefusesALayoutItDoesNotKnowAndNamesBothVersions) {
   for (const std::uint32_t version : {0u, workload::kLayoutVersion + 1}) {
     v1::EstimateRequest request = Request();
     request.set_layout_version(version);
-    AddGemm(request, {.m = 8, .n = 8, .k = 8});
+    Add(request, kernel::Gemm{.m = 8, .n = 8, .k = 8});
     v1::EstimateResponse response;
 
     const grpc::Status status = Ask(request, response);
@@ -155,7 +161,7 @@ TEST_F(TimingServiceTest, AnswersForAnotherClock) {
   const auto seconds = [this](double clock) {
     v1::EstimateRequest request = Request();
     request.set_clock(clock);
-    AddGemm(request, {.m = 8192, .n = 8192, .k = 8192});
+    Add(request, kernel::Gemm{.m = 8192, .n = 8192, .k = 8192});
     v1::EstimateResponse response;
     EXPECT_TRUE(Ask(request, response).ok());
     return static_cast<double>(response.estimates(0).duration_picoseconds()) * 1e-12;
@@ -176,8 +182,8 @@ TEST_F(TimingServiceTest, AnswersForAnotherClock) {
 
 TEST_F(TimingServiceTest, CountsHitsAndMisses) {
   v1::EstimateRequest request = Request();
-  AddFill(request, 1024);
-  AddFill(request, 1024);
+  Add(request, Fill(1024));
+  Add(request, Fill(1024));
   v1::EstimateResponse response;
 
   ASSERT_TRUE(Ask(request, response).ok());
@@ -213,7 +219,7 @@ TEST_F(TimingServiceTest, ListsTheGpus) {
 TEST_F(TimingServiceTest, AnImportedProfileWinsOverTheModel) {
   v1::EstimateRequest request = Request();
   // No shape of a shipped profile.
-  AddGemm(request, {.m = 1000, .n = 1000, .k = 1000, .type_a = 14});
+  Add(request, kernel::Gemm{.m = 1000, .n = 1000, .k = 1000, .type_a = 14});
   v1::EstimateResponse response;
   ASSERT_TRUE(Ask(request, response).ok());
   EXPECT_NE(response.estimates(0).source(), common::v1::ESTIMATE_SOURCE_MEASURED);
@@ -259,7 +265,7 @@ TEST(TimingServiceTokenTest, AnswersOnlyWhoeverSendsATokenOfTheController) {
 class CountedKernelTest : public TimingServiceTest {
  protected:
   // The first kernel of the file.
-  v1::Kernel& KernelOf(std::string_view file) {
+  kernel::KernelLaunch KernelOf(std::string_view file) {
     std::ifstream stream(
         base::StrCat(EIDOLON_SOURCE_DIR, "/services/machine_code/cubin/testdata/", file),
         std::ios::binary);
@@ -268,15 +274,16 @@ class CountedKernelTest : public TimingServiceTest {
     hash_.assign(16, '\0');
     std::memcpy(hash_.data(), &digest.high, 8);
     std::memcpy(hash_.data() + 8, &digest.low, 8);
-    v1::Kernel& kernel = *request_.add_items()->mutable_kernel();
+    kernel::KernelLaunch launch;
     const auto parsed = cubin::ParseCubin(std::as_bytes(std::span(code_)));
-    kernel.set_name(std::string(parsed->functions.front().name));
-    kernel.set_module_hash(hash_);
-    kernel.set_parameter_block(std::string(24, '\0'));
-    return kernel;
+    launch.name = parsed->functions.front().name;
+    std::memcpy(launch.module_hash, hash_.data(), hash_.size());
+    launch.parameters.assign(24, '\0');
+    return launch;
   }
 
-  v1::EstimateResponse Answer() {
+  v1::EstimateResponse Answer(const kernel::KernelLaunch& launch) {
+    Add(request_, launch);
     v1::EstimateResponse response;
     EXPECT_TRUE(Ask(request_, response).ok());
     EXPECT_THAT(response.wanted_modules(), ElementsAre(hash_));
@@ -300,12 +307,12 @@ class CountedKernelTest : public TimingServiceTest {
 };
 
 TEST_F(CountedKernelTest, AKernelThatNoModelKnowsIsCountedFromItsCode) {
-  v1::Kernel& kernel = KernelOf("stores.cubin");
-  kernel.set_name("divide");
-  kernel.mutable_grid()->set_x(64);
-  kernel.mutable_block()->set_x(128);
+  kernel::KernelLaunch launch = KernelOf("stores.cubin");
+  launch.name = "divide";
+  launch.grid.x = 64;
+  launch.block.x = 128;
 
-  const v1::EstimateResponse response = Answer();
+  const v1::EstimateResponse response = Answer(launch);
 
   ASSERT_EQ(response.estimates_size(), 1);
   EXPECT_EQ(response.estimates(0).source(), common::v1::ESTIMATE_SOURCE_MODELLED);
@@ -314,14 +321,14 @@ TEST_F(CountedKernelTest, AKernelThatNoModelKnowsIsCountedFromItsCode) {
 }
 
 TEST_F(CountedKernelTest, MatrixOperationsAreThoseThatItsCodeExecutes) {
-  v1::Kernel& kernel = KernelOf("matrix.cubin");
-  kernel.mutable_grid()->set_x(1000);
-  kernel.mutable_block()->set_x(32);
+  kernel::KernelLaunch launch = KernelOf("matrix.cubin");
+  launch.grid.x = 1000;
+  launch.block.x = 32;
   const std::uint64_t pointers[3] = {workload::kPointerTag, workload::kPointerTag,
                                      workload::kPointerTag};
-  kernel.set_parameter_block(pointers, sizeof(pointers));
+  launch.parameters.assign(reinterpret_cast<const char*>(pointers), sizeof(pointers));
 
-  const v1::EstimateResponse response = Answer();
+  const v1::EstimateResponse response = Answer(launch);
 
   ASSERT_EQ(response.estimates_size(), 1);
   // 16 x 16 times 16 x 8 in each block.
@@ -330,11 +337,7 @@ TEST_F(CountedKernelTest, MatrixOperationsAreThoseThatItsCodeExecutes) {
 
 TEST_F(TimingServiceTest, AnswersAssumedWithoutTheCodeOfAModule) {
   v1::EstimateRequest request = Request();
-  v1::Kernel& kernel = *request.add_items()->mutable_kernel();
-  kernel.set_name("nobody_knows");
-  kernel.set_module_hash(std::string(16, 'x'));
-  kernel.mutable_grid()->set_x(64);
-  kernel.mutable_block()->set_x(128);
+  Add(request, Unknown(64));
   request.set_modules_sent(true);
   v1::EstimateResponse response;
   ASSERT_TRUE(Ask(request, response).ok());
@@ -352,11 +355,7 @@ class FixedGpuTest : public TimingServiceTest {
 TEST_F(FixedGpuTest, AnswersByItsRuleAndWantsNoCode) {
   v1::EstimateRequest request = Request();
   request.set_gpu("fixed-h100");
-  v1::Kernel& kernel = *request.add_items()->mutable_kernel();
-  kernel.set_name("nobody_knows");
-  kernel.set_module_hash(std::string(16, 'x'));
-  kernel.mutable_grid()->set_x(264);
-  kernel.mutable_block()->set_x(128);
+  Add(request, Unknown(264));
   v1::EstimateResponse response;
 
   ASSERT_TRUE(Ask(request, response).ok());

@@ -1,13 +1,14 @@
-// Any bytes as a work item from the wire: refused, or given a duration that can be added up.
+// Any bytes as a work definition from the wire: refused, or given a duration that can be added up,
+// and written again as what was read.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "services/base/check.h"
 #include "services/timing/gpu_model/gpu_catalog.h"
 #include "services/timing/kernel/work_key.h"
 #include "services/timing/model/estimator.h"
-#include "services/timing/work_messages.h"
 
 namespace {
 
@@ -21,13 +22,14 @@ const timing::gpu_model::GpuModel& Gpu() {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  timing::v1::WorkItem message;
-  if (!message.ParseFromArray(data, static_cast<int>(size))) return 0;
-  const auto item = timing::FromMessage(message);
+  const auto item = timing::kernel::ReadWork(std::as_bytes(std::span(data, size)));
   if (!item) {
     CHECK(!item.error().message.empty());
     return 0;
   }
+  const auto again = timing::kernel::ReadWork(timing::kernel::DefinitionOf(*item));
+  CHECK(again.has_value());
+  CHECK(timing::kernel::CanonicalBytes(*again) == timing::kernel::CanonicalBytes(*item));
   static timing::model::Estimator estimator(nullptr);
   const auto estimate = estimator.Of(Gpu(), *item);
   CHECK(estimate.duration.ps > 0);

@@ -1,127 +1,15 @@
 #include "services/timing/work_messages.h"
 
 #include <algorithm>
-#include <span>
-#include <string_view>
-#include <vector>
 
-#include "services/base/text.h"
 #include "services/contract/estimate/wire/source_message.h"
-#include "services/contract/workload/definition.h"
-#include "services/contract/workload/wire/copy_kind_message.h"
 
 namespace eidolon::timing {
 namespace {
 
-using base::ErrorCode;
-using base::Result;
-using base::StrCat;
-
-constexpr std::size_t kNameBytesMax = 64 * 1024;
-constexpr std::size_t kParameterBytesMax = 64 * 1024;
-constexpr int kTensorsMax = 1024;
-constexpr int kDimsMax = 16;
-constexpr int kNodesMax = 8192;
-constexpr std::size_t kGraphBytesMax = 4 << 20;
-
-kernel::Dim3 ToDim3(const v1::Dim3& message) {
-  return {std::max(message.x(), 1u), std::max(message.y(), 1u), std::max(message.z(), 1u)};
-}
-
-std::vector<std::int64_t> ToVector(const google::protobuf::RepeatedField<std::int64_t>& field) {
-  return {field.begin(), field.end()};
-}
-
 std::uint64_t Whole(double count) {
   constexpr double kMost = 1e18;  // Fits; more than any GPU does in an hour.
   return static_cast<std::uint64_t>(std::clamp(count, 0.0, kMost));
-}
-
-Result<kernel::WorkItem> ToKernel(const v1::Kernel& message) {
-  if (message.name().size() > kNameBytesMax) {
-    return base::Fail(ErrorCode::kInvalidArgument,
-                      StrCat("kernel: name is longer than ", kNameBytesMax));
-  }
-  if (message.parameter_block().size() > kParameterBytesMax ||
-      static_cast<std::size_t>(message.parameters_size()) > kParameterBytesMax) {
-    return base::Fail(ErrorCode::kInvalidArgument,
-                      StrCat("kernel '", message.name().substr(0, 200),
-                             "': parameters are longer than ", kParameterBytesMax));
-  }
-  kernel::KernelLaunch launch;
-  launch.name = message.name();
-  launch.module_hash = message.module_hash();
-  launch.grid = ToDim3(message.grid());
-  launch.block = ToDim3(message.block());
-  launch.cluster = {message.cluster().x(), message.cluster().y(), message.cluster().z()};
-  launch.dynamic_shared_bytes = message.dynamic_shared_bytes();
-  launch.static_shared_bytes = message.static_shared_bytes();
-  launch.registers = message.registers_per_thread();
-  launch.blocks_per_multiprocessor = message.blocks_per_multiprocessor();
-  launch.cooperative = message.cooperative();
-  launch.slots.reserve(static_cast<std::size_t>(message.parameters_size()));
-  for (const v1::Parameter& slot : message.parameters()) {
-    launch.slots.push_back({slot.offset(), slot.size_bytes()});
-  }
-  launch.parameters = message.parameter_block();
-  return launch;
-}
-
-Result<kernel::WorkItem> FromDefinition(std::string_view text) {
-  const auto definition = std::as_bytes(std::span(text));
-  if (auto sound = workload::CheckDefinition(definition); !sound) {
-    return std::unexpected(sound.error());
-  }
-  return workload::WorkOf<kernel::Gemm>(definition);
-}
-
-Result<void> ReadNodes(const v1::DnnGraph& message, kernel::DnnGraph& graph) {
-  if (message.nodes_size() > kNodesMax || message.ByteSizeLong() > kGraphBytesMax) {
-    return base::Fail(ErrorCode::kInvalidArgument, StrCat("dnn_graph: more than ", kNodesMax,
-                                                          " nodes or ", kGraphBytesMax, " bytes"));
-  }
-  for (const v1::DnnNode& from : message.nodes()) {
-    kernel::DnnNode node{from.type(), {}};
-    for (const v1::DnnAttribute& attribute : from.attributes()) {
-      for (const std::uint32_t index : attribute.nodes()) {
-        if (index < graph.nodes.size()) continue;
-        return base::Fail(ErrorCode::kInvalidArgument,
-                          StrCat("dnn_graph: node ", graph.nodes.size(), " refers to node ", index,
-                                 ", which does not come before it"));
-      }
-      node.attributes.push_back({attribute.name(),
-                                 attribute.type(),
-                                 attribute.elements(),
-                                 {attribute.nodes().begin(), attribute.nodes().end()}});
-    }
-    graph.nodes.push_back(std::move(node));
-  }
-  return {};
-}
-
-Result<kernel::WorkItem> ToGraph(const v1::DnnGraph& message) {
-  if (message.tensors_size() > kTensorsMax || message.operations_size() > kTensorsMax) {
-    return base::Fail(ErrorCode::kInvalidArgument,
-                      StrCat("dnn_graph: more than ", kTensorsMax, " tensors or operations"));
-  }
-  kernel::DnnGraph graph;
-  graph.without_tensor_cores = message.without_tensor_cores();
-  for (const v1::DnnTensor& tensor : message.tensors()) {
-    if (tensor.dims_size() > kDimsMax) {
-      return base::Fail(ErrorCode::kInvalidArgument,
-                        StrCat("dnn_graph: tensor ", tensor.uid(), " has ", tensor.dims_size(),
-                               " dimensions, at most ", kDimsMax, " are allowed"));
-    }
-    graph.tensors.push_back({tensor.uid(), ToVector(tensor.dims()), ToVector(tensor.strides()),
-                             tensor.type(), tensor.is_virtual()});
-  }
-  for (const v1::DnnOperation& op : message.operations()) {
-    graph.operations.push_back({op.kind(), op.mode(), op.phase(), ToVector(op.inputs()),
-                                ToVector(op.outputs()), ToVector(op.pads()), ToVector(op.strides()),
-                                ToVector(op.dilations()), ToVector(op.post_pads())});
-  }
-  if (auto read = ReadNodes(message, graph); !read) return std::unexpected(read.error());
-  return graph;
 }
 
 std::uint32_t Megahertz(std::uint64_t hertz) {
@@ -129,30 +17,6 @@ std::uint32_t Megahertz(std::uint64_t hertz) {
 }
 
 }  // namespace
-
-Result<kernel::WorkItem> FromMessage(const v1::WorkItem& message) {
-  switch (message.work_case()) {
-    case v1::WorkItem::kKernel:
-      return ToKernel(message.kernel());
-    case v1::WorkItem::kDefinition:
-      return FromDefinition(message.definition());
-    case v1::WorkItem::kDnnGraph:
-      return ToGraph(message.dnn_graph());
-    case v1::WorkItem::kCopy: {
-      const v1::Copy& copy = message.copy();
-      return kernel::Copy{workload::wire::FromMessage(copy.kind()), copy.size_bytes(),
-                          copy.row_bytes(), copy.pinned()};
-    }
-    case v1::WorkItem::kLibrary: {
-      const v1::LibraryCall& call = message.library();
-      return kernel::LibraryCall{call.name(), call.flops(), call.memory_bytes(), call.type(),
-                                 ToVector(call.numbers())};
-    }
-    case v1::WorkItem::WORK_NOT_SET:
-      break;
-  }
-  return base::Fail(ErrorCode::kInvalidArgument, "work is not set");
-}
 
 void ToMessage(const model::Estimate& estimate, common::v1::Estimate& message) {
   message.set_duration_picoseconds(

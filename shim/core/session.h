@@ -65,8 +65,8 @@ class Session {
   // The same without those that sleep.
   static int ThreadsAwaitingWork() noexcept;
 
-  // The identifier of a work definition (ring/work.h), defining it in the ring when it is new; 0
-  // when it is too large for a record. Requires: definition is a whole WorkHeader with tail.
+  // The identifier of a work definition (workload/work.h), defining it in the ring when it is new;
+  // 0 when it is too large for a record. Requires: definition is a whole WorkHeader with tail.
   std::uint32_t InternWork(std::span<const std::byte> definition) noexcept;
 
   // Fresh identifiers, unique in the process, starting at 1.

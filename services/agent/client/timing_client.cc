@@ -164,10 +164,10 @@ void TimingClient::Ask(std::vector<cost::CostCache::Question> questions, Answer 
   request->set_layout_version(workload::kLayoutVersion);
   for (cost::CostCache::Question& question : questions) {
     if (question.replay != nullptr) {
-      question.replay->set_item(static_cast<std::uint32_t>(request->items_size()));
+      question.replay->set_item(static_cast<std::uint32_t>(request->definitions_size()));
       request->add_replays()->Swap(question.replay.get());
     }
-    request->add_items()->Swap(question.item.get());
+    request->add_definitions(std::move(question.definition));
   }
   // The worker's thread ends before the link does, so a plain pointer is enough.
   Link* link = link_.get();
@@ -184,10 +184,10 @@ void TimingClient::Ask(std::vector<cost::CostCache::Question> questions, Answer 
     base::Result<Estimates> result;
     if (!done) {
       result = std::unexpected(done.error());
-    } else if (response.estimates_size() != request->items_size()) {
+    } else if (response.estimates_size() != request->definitions_size()) {
       result = base::Fail(base::ErrorCode::kCorrupt,
                           base::StrCat("the timing service answered ", response.estimates_size(),
-                                       " of ", request->items_size(), " items"));
+                                       " of ", request->definitions_size(), " definitions"));
     } else {
       result = Estimates(response.estimates().begin(), response.estimates().end());
     }

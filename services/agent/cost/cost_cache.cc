@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "eidolon/timing/v1/timing.pb.h"
-#include "services/agent/cost/work_item.h"
+#include "services/agent/cost/replay_message.h"
 #include "services/base/log.h"
 #include "services/base/text.h"
 #include "services/contract/estimate/wire/source_message.h"
@@ -133,14 +133,15 @@ std::uint32_t CostCache::Intern(std::span<const std::byte> definition,
     entry.alike = first_alike_.emplace(std::tuple(entry.name, entry.shown), number).first->second;
   }
   entries_.push_back(entry);
-  auto item = std::make_shared<timing::v1::WorkItem>();
-  FillWorkItem(definition, item.get());
   std::shared_ptr<timing::v1::Replay> again;
-  if (!replay.empty() && item->has_kernel()) {
+  if (!replay.empty() && workload::KindOf(definition) == workload::WorkKind::kKernel) {
     again = std::make_shared<timing::v1::Replay>();
     if (!FillReplay(replay, again.get())) again.reset();
   }
-  questions_.push_back({.entry = number, .item = std::move(item), .replay = std::move(again)});
+  questions_.push_back(
+      {.entry = number,
+       .definition = {reinterpret_cast<const char*>(definition.data()), definition.size()},
+       .replay = std::move(again)});
   return number;
 }
 

@@ -25,7 +25,6 @@ enum EstimateSource : int;
 }  // namespace eidolon::common::v1
 namespace eidolon::timing::v1 {
 class Replay;
-class WorkItem;
 }  // namespace eidolon::timing::v1
 
 namespace eidolon::agent::cost {
@@ -76,7 +75,7 @@ class CostCache {
   // Entries whose cost was not asked for yet, at most `limit`; from now on they count as asked for.
   struct Question {
     std::uint32_t entry = 0;
-    std::shared_ptr<timing::v1::WorkItem> item;
+    std::string definition;
     std::shared_ptr<timing::v1::Replay> replay;  // Null without one.
   };
   std::vector<Question> TakeQuestions(std::size_t limit);

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "eidolon/timing/v1/timing.pb.h"
-#include "services/agent/cost/work_item.h"
+#include "services/agent/cost/replay_message.h"
 #include "services/base/check.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
+#include <string>
 #include <thread>
+
+#include "services/contract/workload/definition.h"
 
 namespace eidolon::agent::server {
 
@@ -30,12 +34,14 @@ grpc::Status FakeTiming::DescribeGpu(grpc::ServerContext*,
 grpc::Status FakeTiming::Estimate(grpc::ServerContext*, const timing::v1::EstimateRequest* request,
                                   timing::v1::EstimateResponse* response) {
   std::this_thread::sleep_for(delay_.load());
-  for (const auto& item : request->items()) {
+  for (const std::string& definition : request->definitions()) {
+    const bool is_kernel =
+        workload::KindOf(std::as_bytes(std::span(definition))) == workload::WorkKind::kKernel;
     common::v1::Estimate* estimate = response->add_estimates();
-    estimate->set_duration_picoseconds((item.has_kernel() ? 10 : 5) * kFakeMicrosecond);
+    estimate->set_duration_picoseconds((is_kernel ? 10 : 5) * kFakeMicrosecond);
     estimate->set_source(common::v1::ESTIMATE_SOURCE_MODELLED);
     estimate->set_relative_error(0.1f);
-    estimate->set_family(item.has_kernel() ? "elementwise" : "copy");
+    estimate->set_family(is_kernel ? "elementwise" : "copy");
   }
   return grpc::Status::OK;
 }

@@ -1,5 +1,6 @@
 // The shared memory in which the shim (inside every rank process) and the agent (one per emulated
-// server) meet. This header is the whole contract; records are in record.h, definitions in work.h.
+// server) meet. This header is the whole contract; records are in record.h, definitions in
+// contract/workload/work.h.
 //
 //   run directory of one emulated server (environment variable EIDOLON_RUN_DIR)
 //     agent.sock      SOCK_SEQPACKET; a process's shim connects on its first GPU call

@@ -9,7 +9,7 @@ namespace eidolon::ring {
 enum class RecordKind : std::uint16_t {
   kPad = 0,  // May be only 8 bytes long: size, kind and device.
   // Definitions. They cost the program nothing.
-  kDefineWork,     // DefineWork + work definition (work.h).
+  kDefineWork,     // DefineWork + work definition (contract/workload).
   kStreamCreate,   // StreamRecord.
   kStreamDestroy,  // StreamRecord.
   kEventCreate,    // EventRecord.

@@ -1,4 +1,4 @@
-// Between which memories a copy runs. The numbers are those of the ring.
+// Between which memories a copy runs. The numbers are those of definitions.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ enum class CopyKind : std::uint32_t {
   kPeer,
   kHostToHost,
   kMemset,
-  kUnspecified = 0xffffffff,  // Of messages alone; no definition has it.
+  kUnspecified = 0xffffffff,  // Not set: no checked definition has it.
 };
 
 }  // namespace eidolon::workload

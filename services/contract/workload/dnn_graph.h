@@ -83,6 +83,8 @@ struct DnnGraph {
   std::uint32_t operation_count = 0;
   std::uint32_t engine = 0;  // Global engine index chosen by the program.
   std::uint32_t node_bytes = 0;
+
+  bool WithoutTensorCores() const { return engine == kPlainDnnEngine; }  // It forbids TF32.
 };
 template <>
 inline constexpr auto kFields<DnnGraph> = std::tuple{

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <tuple>
 
 #include "services/contract/workload/fields.h"
@@ -37,6 +38,12 @@ struct Kernel {
   std::uint32_t parameter_count = 0;
   std::uint32_t parameter_bytes = 0;
   std::uint32_t reserved = 0;
+
+  // Its 16 bytes; empty when it is unknown.
+  std::string ModuleHash() const {
+    if (module_hash[0] == 0 && module_hash[1] == 0) return {};
+    return {reinterpret_cast<const char*>(module_hash), sizeof(module_hash)};
+  }
 };
 template <>
 inline constexpr auto kFields<Kernel> = std::tuple{

@@ -85,10 +85,10 @@ std::optional<std::optional<Counts>> CountedKernels::Known(base::Digest key) {
 }
 
 bool CountedKernels::WantsCode(const gpu_model::GpuModel& gpu, const kernel::KernelLaunch& launch) {
-  if (launch.module_hash.empty()) return false;
+  if (launch.ModuleHash().empty()) return false;
   const base::Digest key = KeyOf(gpu, launch);
   const std::lock_guard lock(counts_mutex_);
-  return !code_.contains(launch.module_hash) && !Known(key).has_value();
+  return !code_.contains(launch.ModuleHash()) && !Known(key).has_value();
 }
 
 base::Result<void> CountedKernels::AddCode(const std::string& hash, std::string_view code) {
@@ -115,7 +115,7 @@ std::optional<Counts> CountedKernels::Find(const gpu_model::GpuModel& gpu,
   // One at a time: what runs is short, and equal launches come together.
   const std::lock_guard lock(counts_mutex_);
   if (auto known = Known(key)) return *known;
-  const auto code = code_.find(launch.module_hash);
+  const auto code = code_.find(launch.ModuleHash());
   if (code == code_.end()) return std::nullopt;
   const auto record = CountNow(gpu, launch, code->second);
   if (!record) {

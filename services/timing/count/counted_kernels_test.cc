@@ -24,7 +24,7 @@ class CountedKernelsTest : public testing::Test {
     hash_.resize(16);
     std::memcpy(hash_.data(), &digest.high, 8);
     std::memcpy(hash_.data() + 8, &digest.low, 8);
-    launch_.module_hash = hash_;
+    std::memcpy(launch_.module_hash, hash_.data(), hash_.size());
   }
   ~CountedKernelsTest() override { std::filesystem::remove_all(folder_); }
 
@@ -58,7 +58,7 @@ TEST_F(CountedKernelsTest, AnotherProcessNeedsNoCode) {
   // Another size is another launch.
   EXPECT_TRUE(second.WantsCode(H100(), [&] {
     kernel::KernelLaunch other = Scale(1 << 21);
-    other.module_hash = hash_;
+    std::memcpy(other.module_hash, hash_.data(), hash_.size());
     return other;
   }()));
 }

@@ -14,8 +14,8 @@ namespace eidolon::timing::count {
 struct Record {
   std::string name;  // Mangled.
   std::string gpu;   // GPU model that it was counted for.
-  kernel::Dim3 grid;
-  kernel::Dim3 block;
+  kernel::Dim3 grid{1, 1, 1};
+  kernel::Dim3 block{1, 1, 1};
   std::uint32_t shared_bytes = 0;  // Static and dynamic.
   std::uint32_t registers = 0;     // A thread's.
   Counts counts;

@@ -19,8 +19,7 @@ using workload::Key;
 class Writer {
  public:
   template <typename T>
-  Writer& Add(T value) {
-    static_assert(std::is_integral_v<T> || std::is_enum_v<T>);
+  requires(std::is_integral_v<T> || std::is_enum_v<T>) Writer& Add(T value) {
     auto bits = static_cast<std::uint64_t>(value);
     for (int i = 0; i < 8; ++i, bits >>= 8) out_.push_back(static_cast<char>(bits & 0xff));
     return *this;
@@ -31,7 +30,7 @@ class Writer {
     return *this;
   }
   Writer& Add(const Dim3& d) { return Add(d.x).Add(d.y).Add(d.z); }
-  Writer& Add(const std::vector<std::int64_t>& numbers) {
+  Writer& Add(std::span<const std::int64_t> numbers) {
     Add(numbers.size());
     for (const std::int64_t number : numbers) Add(number);
     return *this;
@@ -55,12 +54,6 @@ std::string ParametersOf(const KernelLaunch& k) {
   return parameters;
 }
 
-void Write(const KernelLaunch& k, bool sized, Writer& w) {
-  w.Add(k.name).Add(k.module_hash).Add(k.block).Add(k.cluster);
-  if (!sized) return;
-  w.Add(k.grid).Add(k.dynamic_shared_bytes).Add(k.cooperative).Add(ParametersOf(k));
-}
-
 // The fields that the table gives this part of the key.
 template <typename Struct>
 void WriteFields(const Struct& work, std::initializer_list<Key> parts, Writer& w) {
@@ -75,6 +68,14 @@ void WriteFields(const Struct& work, std::initializer_list<Key> parts, Writer& w
     }
     if constexpr (!std::is_array_v<std::remove_cvref_t<decltype(value)>>) w.Add(value);
   });
+}
+
+void Write(const KernelLaunch& k, bool sized, Writer& w) {
+  w.Add(k.name).Add(k.ModuleHash());
+  WriteFields<workload::Kernel>(k, {Key::kShape}, w);
+  if (!sized) return;
+  WriteFields<workload::Kernel>(k, {Key::kSize}, w);
+  w.Add(k.cooperative != 0).Add(ParametersOf(k));
 }
 
 void Write(const Gemm& g, bool sized, Writer& w) {
@@ -100,18 +101,18 @@ void Write(const std::vector<DnnNode>& nodes, bool sized, Writer& w) {
 void Write(const DnnGraph& g, bool sized, Writer& w) {
   w.Add(g.tensors.size());
   for (const DnnTensor& t : g.tensors) {
-    w.Add(t.uid).Add(t.type).Add(t.is_virtual).Add(t.dims.size());
-    if (sized) w.Add(t.dims).Add(t.strides);
+    w.Add(t.uid).Add(t.type).Add(t.is_virtual != 0).Add(t.rank);
+    if (sized) w.Add(t.Dims()).Add(t.Strides());
   }
   w.Add(g.operations.size());
   for (const DnnOperation& o : g.operations) {
-    w.Add(o.kind).Add(o.mode).Add(o.phase).Add(o.inputs).Add(o.outputs);
-    w.Add(o.pads).Add(o.strides).Add(o.dilations);
+    w.Add(o.kind).Add(o.mode).Add(o.phase).Add(o.Inputs()).Add(o.Outputs());
+    w.Add(o.Pads()).Add(o.Strides()).Add(o.Dilations());
     // Marked, so that it is not taken for the next operation.
-    if (!o.post_pads.empty()) w.Add(~std::uint64_t{0}).Add(o.post_pads);
+    if (!std::ranges::equal(o.PostPads(), o.Pads())) w.Add(~std::uint64_t{0}).Add(o.PostPads());
   }
   Write(g.nodes, sized, w);
-  if (g.without_tensor_cores) w.Add(g.without_tensor_cores);  // Else as keys were before.
+  if (g.WithoutTensorCores()) w.Add(true);  // Else as keys were before.
 }
 
 // Profiles count from the unspecified kind on.
@@ -120,13 +121,18 @@ std::uint32_t KeyOf(workload::CopyKind kind) {
 }
 
 void Write(const Copy& c, bool sized, Writer& w) {
-  w.Add(KeyOf(c.kind)).Add(c.pinned).Add(c.row_bytes == c.bytes);
-  if (sized) w.Add(c.bytes).Add(c.row_bytes);
+  w.Add(KeyOf(c.kind));
+  WriteFields(c, {Key::kFlag}, w);
+  w.Add(c.row_bytes == c.bytes);
+  if (sized) WriteFields(c, {Key::kSize}, w);
 }
 
 void Write(const LibraryCall& c, bool sized, Writer& w) {
-  w.Add(c.name).Add(c.type);
-  if (sized) w.Add(c.flops).Add(c.memory_bytes).Add(c.numbers);
+  w.Add(c.name);
+  WriteFields<workload::Library>(c, {Key::kShape}, w);
+  if (!sized) return;
+  WriteFields<workload::Library>(c, {Key::kSize}, w);
+  w.Add(c.numbers);
 }
 
 std::string Bytes(const WorkItem& item, bool sized) {

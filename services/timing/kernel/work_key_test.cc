@@ -4,6 +4,7 @@
 
 #include "services/base/hex.h"
 #include "services/contract/workload/dnn_value.h"
+#include "services/timing/kernel/dnn_test.h"
 
 namespace eidolon::timing::kernel {
 namespace {
@@ -30,7 +31,7 @@ TEST(WorkKeyTest, KindsDoNotCollide) {
   EXPECT_NE(WorkKey(Gemm{}), WorkKey(Copy{}));
   EXPECT_NE(WorkKey(DnnGraph{}), WorkKey(LibraryCall{}));
   DnnGraph plain;
-  plain.without_tensor_cores = true;
+  plain.engine = workload::kPlainDnnEngine;
   EXPECT_NE(WorkKey(DnnGraph{}), WorkKey(plain));
 }
 
@@ -48,10 +49,9 @@ TEST(WorkKeyTest, WhatOlderProfilesDoNotKnowChangesTheKeyOnlyWhereItIsSet) {
   fast.fast_accumulation = true;
   EXPECT_NE(WorkKey(fast), WorkKey(Gemm{.m = 8, .n = 8, .k = 8}));
   DnnGraph graph;
-  graph.operations.resize(1);
-  graph.operations[0].pads = {1};
+  graph.operations = {ConvolutionOf({}, 1, 1, 1, 1)};
   const auto symmetric = WorkKey(graph);
-  graph.operations[0].post_pads = {2};
+  graph.operations[0].post_pads[0] = 2;
   EXPECT_NE(WorkKey(graph), symmetric);
 }
 

@@ -8,6 +8,7 @@
 #include "services/base/random.h"
 #include "services/contract/cudnn_numbers/operation.h"
 #include "services/timing/gpu_model/gpu_catalog.h"
+#include "services/timing/kernel/dnn_test.h"
 #include "services/timing/model/dnn_tensors.h"
 
 namespace eidolon::timing::model {
@@ -26,7 +27,7 @@ const gpu_model::GpuModel& Gpu(const std::string& name) {
 // [N, C, ...] one after the other, or with the channels innermost.
 kernel::DnnTensor Tensor(std::int64_t uid, const Sizes& dims, bool channels_last,
                          std::uint32_t type) {
-  kernel::DnnTensor tensor{uid, dims, Sizes(dims.size()), type, false};
+  kernel::DnnTensor tensor = kernel::TensorOf(uid, dims, type);
   std::int64_t stride = channels_last ? dims[1] : 1;
   for (std::size_t d = dims.size(); d-- > 0;) {
     if (channels_last && d == 1) continue;
@@ -60,19 +61,18 @@ double Microseconds(const ConvolutionCase& c, const std::string& gpu = "H100-SXM
     response.push_back((c.image[d + 2] + 2 * c.pad - reach) / c.step + 1);
   }
   kernel::DnnGraph graph;
-  graph.without_tensor_cores = c.without_tensor_cores;
+  if (c.without_tensor_cores) graph.engine = workload::kPlainDnnEngine;
   graph.tensors = {Tensor(1, c.image, c.channels_last, c.type),
                    Tensor(2, filter, c.channels_last, c.type),
                    Tensor(3, response, c.channels_last, c.type)};
   using Uids = std::vector<std::int64_t>;
   const bool data = c.kind == cudnn_numbers::kConvolutionBackwardData;
   const bool weights = c.kind == cudnn_numbers::kConvolutionBackwardFilter;
-  graph.operations = {{.kind = c.kind,
-                       .inputs = data ? Uids{3, 2} : (weights ? Uids{1, 3} : Uids{1, 2}),
-                       .outputs = data ? Uids{1} : (weights ? Uids{2} : Uids{3}),
-                       .pads = Sizes(c.window.size(), c.pad),
-                       .strides = Sizes(c.window.size(), c.step),
-                       .dilations = Sizes(c.window.size(), c.dilation)}};
+  const auto operation =
+      kernel::OperationOf(c.kind, data ? Uids{3, 2} : (weights ? Uids{1, 3} : Uids{1, 2}),
+                          data ? Uids{1} : (weights ? Uids{2} : Uids{3}));
+  graph.operations = {kernel::ConvolutionOf(operation, static_cast<std::uint32_t>(c.window.size()),
+                                            c.pad, c.step, c.dilation)};
   const auto found = PredictConvolution(Gpu(gpu), graph, graph.operations[0]);
   return found ? found->seconds * 1e6 : 0;
 }

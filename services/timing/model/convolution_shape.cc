@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <vector>
+#include <span>
 
 #include "services/contract/cudnn_numbers/operation.h"
 #include "services/timing/kernel/element_type.h"
@@ -17,12 +17,12 @@ using kernel::DnnOperation;
 using kernel::DnnTensor;
 using enum cudnn_numbers::Operation;
 
-bool All(const std::vector<std::int64_t>& sizes, std::int64_t wanted) {
+bool All(std::span<const std::int64_t> sizes, std::int64_t wanted) {
   return std::all_of(sizes.begin(), sizes.end(), [&](std::int64_t s) { return s == wanted; });
 }
 
 // 1 where there is none.
-double Most(const std::vector<std::int64_t>& numbers) {
+double Most(std::span<const std::int64_t> numbers) {
   std::int64_t most = 1;
   for (const std::int64_t number : numbers) most = std::max(most, number);
   return static_cast<double>(most);
@@ -45,13 +45,13 @@ std::string Convolution::type() const {
   return name == "fp32" && !without_tensor_cores ? "tf32" : name;
 }
 
-double Convolution::stride_max() const { return Most(operation->strides); }
+double Convolution::stride_max() const { return Most(operation->Strides()); }
 
-double Convolution::dilation_max() const { return Most(operation->dilations); }
+double Convolution::dilation_max() const { return Most(operation->Dilations()); }
 
 double Convolution::stride_places() const {
   double places = 1;
-  for (const std::int64_t stride : operation->strides) {
+  for (const std::int64_t stride : operation->Strides()) {
     places *= static_cast<double>(std::max<std::int64_t>(stride, 1));
   }
   return places;
@@ -60,8 +60,8 @@ double Convolution::stride_places() const {
 bool Convolution::is_channels_first() const { return IsChannelsFirst(*image); }
 
 bool Convolution::is_of_points() const {
-  return window() == 1 && groups() == 1 && All(operation->strides, 1) && All(operation->pads, 0) &&
-         All(operation->post_pads, 0);
+  return window() == 1 && groups() == 1 && All(operation->Strides(), 1) &&
+         All(operation->Pads(), 0) && All(operation->PostPads(), 0);
 }
 
 bool Convolution::is_depthwise() const {
@@ -75,7 +75,7 @@ std::optional<Convolution> RolesOf(const DnnGraph& graph, const DnnOperation& op
   if (a == nullptr || b == nullptr || out == nullptr) return std::nullopt;
   const auto roles = [&](const DnnTensor* image, const DnnTensor* filter,
                          const DnnTensor* response) {
-    return Convolution{image, filter, response, &op, graph.without_tensor_cores};
+    return Convolution{image, filter, response, &op, graph.WithoutTensorCores()};
   };
   if (op.kind == kConvolutionForward) return roles(a, b, out);
   // Data first, filter second; the other order only where this one makes no sense.

@@ -261,7 +261,7 @@ bool WritesChannelsFirst(const Convolution& roles) {
 
 bool IsPlainAnyway(const Convolution& roles) {
   constexpr double kFewFilters = 48, kThin = 32;
-  const bool flat = roles.filter->dims.size() == 4;
+  const bool flat = roles.filter->rank == 4;
   const bool strided_points = roles.window() == 1 && roles.stride_max() > 1 &&
                               std::min(roles.channels(), roles.filters()) <= kThin;
   const bool colours = roles.channels() <= kColours && roles.filters() <= kFewFilters;

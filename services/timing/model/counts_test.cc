@@ -5,6 +5,7 @@
 #include "services/contract/cudnn_numbers/operation.h"
 #include "services/contract/workload/copy_kind.h"
 #include "services/contract/workload/grouped_gemm.h"
+#include "services/timing/kernel/dnn_test.h"
 #include "services/timing/kernel/launch_test.h"
 #include "services/timing/model/attention_model.h"
 
@@ -19,20 +20,13 @@ double FlopsOf(const kernel::WorkItem& item) {
   return CountsOf(item, &names).matrix_flops;
 }
 
-DnnTensor Tensor(std::int64_t uid, std::vector<std::int64_t> dims) {
-  DnnTensor tensor;
-  tensor.uid = uid;
-  tensor.dims = std::move(dims);
-  return tensor;
+DnnTensor Tensor(std::int64_t uid, const std::vector<std::int64_t>& dims) {
+  return kernel::TensorOf(uid, dims);
 }
 
-kernel::DnnOperation Operation(std::uint32_t kind, std::vector<std::int64_t> inputs,
+kernel::DnnOperation Operation(std::uint32_t kind, const std::vector<std::int64_t>& inputs,
                                std::int64_t output) {
-  kernel::DnnOperation operation;
-  operation.kind = kind;
-  operation.inputs = std::move(inputs);
-  operation.outputs = {output};
-  return operation;
+  return kernel::OperationOf(kind, inputs, {output});
 }
 
 TEST(CountsTest, CountsAMultiplicationAndAnAdditionForEachTermOfAGemm) {
@@ -152,7 +146,11 @@ TEST(CountsTest, CountsTheGemmsOfAGraph) {
 }
 
 TEST(CountsTest, CountsNothingInCopiesAndElementWiseKernels) {
-  EXPECT_EQ(FlopsOf(kernel::Copy{workload::CopyKind::kHostToDevice, 1000, 1000, true}), 0);
+  EXPECT_EQ(FlopsOf(kernel::Copy{.kind = workload::CopyKind::kHostToDevice,
+                                 .pinned = true,
+                                 .bytes = 1000,
+                                 .row_bytes = 1000}),
+            0);
   EXPECT_EQ(FlopsOf(kernel::LaunchBuilder("_Z4fillPfi").Grid(3).Block(32).Pointer().Build()), 0);
 }
 

@@ -13,6 +13,7 @@
 
 #include "services/base/text.h"
 #include "services/timing/gpu_model/gpu_catalog.h"
+#include "services/timing/kernel/dnn_test.h"
 #include "services/timing/kernel/launch_test.h"
 #include "services/timing/model/estimator.h"
 #include "source_tree.h"
@@ -55,8 +56,8 @@ kernel::KernelLaunch SplitKeys(const Decoding& d, std::uint32_t parts) {
 
 kernel::DnnGraph Fused(const Decoding& d) {
   constexpr std::uint32_t kType = 14, kMatmul = 19, kPointwise = 13, kExp = 13;
-  const auto tensor = [](std::int64_t uid, std::vector<std::int64_t> dims, bool is_virtual) {
-    return kernel::DnnTensor{uid, std::move(dims), {}, kType, is_virtual};
+  const auto tensor = [](std::int64_t uid, const std::vector<std::int64_t>& dims, bool is_virtual) {
+    return kernel::TensorOf(uid, dims, kType, is_virtual);
   };
   kernel::DnnGraph graph;
   graph.tensors = {tensor(1, {d.sequences, d.heads, 1, d.head_size}, false),
@@ -64,9 +65,9 @@ kernel::DnnGraph Fused(const Decoding& d) {
                    tensor(3, {d.sequences, d.heads, 1, d.keys}, true),
                    tensor(4, {d.sequences, d.key_heads, d.keys, d.head_size}, false),
                    tensor(5, {d.sequences, d.heads, 1, d.head_size}, false)};
-  graph.operations = {{.kind = kMatmul, .inputs = {1, 2}, .outputs = {3}},
-                      {.kind = kPointwise, .mode = kExp, .inputs = {3}, .outputs = {3}},
-                      {.kind = kMatmul, .inputs = {3, 4}, .outputs = {5}}};
+  graph.operations = {kernel::OperationOf(kMatmul, {1, 2}, {3}),
+                      kernel::OperationOf(kPointwise, {3}, {3}, kExp),
+                      kernel::OperationOf(kMatmul, {3, 4}, {5})};
   return graph;
 }
 

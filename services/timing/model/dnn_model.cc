@@ -60,8 +60,8 @@ std::optional<kernel::Demand> Attention(const DnnGraph& graph) {
   }
   const DnnTensor* a = Input(graph, *op, 0);
   const DnnTensor* b = Input(graph, *op, 1);
-  if (a == nullptr || b == nullptr || a->dims.size() < 3 || b->dims.size() < 3) return std::nullopt;
-  const std::size_t last = a->dims.size() - 1;
+  if (a == nullptr || b == nullptr || a->rank < 3 || b->rank < 3) return std::nullopt;
+  const std::size_t last = a->rank - 1;
   kernel::Demand demand;
   demand.family = backward ? Family::kAttentionBackward : Family::kAttentionForward;
   demand.query_length = Dim(*a, last - 1);
@@ -70,7 +70,7 @@ std::optional<kernel::Demand> Attention(const DnnGraph& graph) {
   const bool transposed = !one || Dim(*b, last) != demand.head_size;
   demand.key_length = Dim(*b, transposed ? last : last - 1);
   demand.batch_heads = Elements(*a) / (demand.query_length * demand.head_size);
-  if (a->dims.size() == 4 && Dim(*b, 1) >= 1) {
+  if (a->rank == 4 && Dim(*b, 1) >= 1) {
     demand.batch = Dim(*a, 0);
     demand.heads_each = std::max(1.0, Dim(*a, 1) / Dim(*b, 1));
   }
@@ -122,13 +122,13 @@ std::optional<Prediction> PredictGemms(const gpu_model::GpuModel& gpu, const Dnn
     if (op.kind != kMatmul) continue;
     const DnnTensor* a = Input(graph, op, 0);
     const DnnTensor* b = Input(graph, op, 1);
-    if (a == nullptr || b == nullptr || a->dims.size() < 2 || b->dims.size() < 2) {
+    if (a == nullptr || b == nullptr || a->rank < 2 || b->rank < 2) {
       return std::nullopt;
     }
     GemmModel::Shape shape;
-    shape.m = Dim(*a, a->dims.size() - 2);
-    shape.k = Dim(*a, a->dims.size() - 1);
-    shape.n = Dim(*b, b->dims.size() - 1);
+    shape.m = Dim(*a, a->rank - 2);
+    shape.k = Dim(*a, a->rank - 1);
+    shape.n = Dim(*b, b->rank - 1);
     shape.batch = std::max(1.0, Elements(*a) / (shape.m * shape.k));
     shape.type = std::string(kernel::CudaTypeName(a->type));
     shape.input_bytes = shape.output_bytes = kernel::CudaTypeBytes(a->type);
@@ -187,10 +187,10 @@ bool AddsToScores(const DnnGraph& graph, const kernel::Demand& attention) {
     const bool one = op.kind == kSdpaForward || op.kind == kSdpaBackward;
     if (!one && op.kind != kPointwise) continue;
     constexpr std::size_t kOwn = 3;
-    for (std::size_t i = one ? kOwn : 0; i < op.inputs.size(); ++i) {
+    for (std::size_t i = one ? kOwn : 0; i < op.input_count; ++i) {
       const DnnTensor* tensor = Input(graph, op, i);
-      if (tensor == nullptr || tensor->is_virtual || tensor->dims.size() < 3) continue;
-      const std::size_t last = tensor->dims.size() - 1;
+      if (tensor == nullptr || tensor->is_virtual || tensor->rank < 3) continue;
+      const std::size_t last = tensor->rank - 1;
       if (Dim(*tensor, last) == attention.key_length &&
           Dim(*tensor, last - 1) == attention.query_length && attention.query_length > 1) {
         return true;
@@ -282,9 +282,9 @@ double MatrixFlops(const DnnGraph& graph) {
     if (op.kind != kMatmul) continue;
     const DnnTensor* a = Input(graph, op, 0);
     const DnnTensor* b = Input(graph, op, 1);
-    if (a == nullptr || b == nullptr || a->dims.size() < 2 || b->dims.size() < 2) continue;
+    if (a == nullptr || b == nullptr || a->rank < 2 || b->rank < 2) continue;
     // A is [..., m, k]: all its elements, for each of the n columns of B.
-    flops += 2 * Elements(*a) * Dim(*b, b->dims.size() - 1);
+    flops += 2 * Elements(*a) * Dim(*b, b->rank - 1);
   }
   return flops;
 }

@@ -17,25 +17,24 @@ const kernel::DnnTensor* Find(const kernel::DnnGraph& graph, std::int64_t uid) {
 }  // namespace
 
 double Elements(const kernel::DnnTensor& tensor) {
-  double count = tensor.dims.empty() ? 0 : 1;
-  for (const std::int64_t dim : tensor.dims)
+  double count = tensor.rank == 0 ? 0 : 1;
+  for (const std::int64_t dim : tensor.Dims())
     count *= static_cast<double>(std::max<std::int64_t>(dim, 0));
   return count;
 }
 
 double Dim(const kernel::DnnTensor& tensor, std::size_t index) {
-  return index < tensor.dims.size()
-             ? static_cast<double>(std::max<std::int64_t>(tensor.dims[index], 1))
-             : 1;
+  return index < tensor.rank ? static_cast<double>(std::max<std::int64_t>(tensor.dims[index], 1))
+                             : 1;
 }
 
 const kernel::DnnTensor* Input(const kernel::DnnGraph& graph, const kernel::DnnOperation& op,
                                std::size_t index) {
-  return index < op.inputs.size() ? Find(graph, op.inputs[index]) : nullptr;
+  return index < op.input_count ? Find(graph, op.inputs[index]) : nullptr;
 }
 
 const kernel::DnnTensor* Output(const kernel::DnnGraph& graph, const kernel::DnnOperation& op) {
-  return op.outputs.empty() ? nullptr : Find(graph, op.outputs[0]);
+  return op.output_count == 0 ? nullptr : Find(graph, op.outputs[0]);
 }
 
 double MemoryBytes(const kernel::DnnGraph& graph) {
@@ -47,8 +46,7 @@ double MemoryBytes(const kernel::DnnGraph& graph) {
 }
 
 bool IsChannelsFirst(const kernel::DnnTensor& tensor) {
-  return tensor.strides.size() == tensor.dims.size() && tensor.dims.size() > 2 &&
-         tensor.dims[1] > 1 && tensor.strides[1] != 1;
+  return tensor.rank > 2 && tensor.dims[1] > 1 && tensor.strides[1] != 1;
 }
 
 }  // namespace eidolon::timing::model

@@ -212,7 +212,7 @@ double Estimator::SizeOf(const kernel::WorkItem& item) {
   double elements = 0;
   for (const kernel::DnnTensor& tensor : std::get<kernel::DnnGraph>(item).tensors) {
     double count = 1;
-    for (const std::int64_t dim : tensor.dims) count *= static_cast<double>(dim);
+    for (const std::int64_t dim : tensor.Dims()) count *= static_cast<double>(dim);
     elements += count;
   }
   return elements;

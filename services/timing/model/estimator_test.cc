@@ -11,6 +11,7 @@
 #include "services/contract/workload/grouped_gemm.h"
 #include "services/timing/gpu_model/at_clock.h"
 #include "services/timing/gpu_model/gpu_catalog.h"
+#include "services/timing/kernel/dnn_test.h"
 #include "services/timing/kernel/grouped_gemm.h"
 #include "services/timing/kernel/launch_test.h"
 #include "services/timing/kernel/recognise.h"
@@ -58,7 +59,8 @@ class FakeMeasurements : public Measurements {
 TEST(EstimatorTest, PrefersMeasuredThenInterpolatedThenModelled) {
   FakeMeasurements measurements;
   Estimator estimator(&measurements);
-  const kernel::Copy copy{workload::CopyKind::kHostToDevice, 1000, 1000, true};
+  const kernel::Copy copy{
+      .kind = workload::CopyKind::kHostToDevice, .pinned = true, .bytes = 1000, .row_bytes = 1000};
   EXPECT_EQ(estimator.Of(H100(), copy).source, estimate::Source::kModelled);
 
   measurements.points = {{800, base::Duration::Nanoseconds(80)},
@@ -108,7 +110,8 @@ TEST(EstimatorTest, AGroupedGemmTakesTheTimeOfItsRowsWhateverItsGrid) {
 TEST(EstimatorTest, InterpolatesNothingFromAMeasurementWithinTheLaunchGap) {
   FakeMeasurements measurements;
   Estimator estimator(&measurements);
-  const kernel::Copy copy{workload::CopyKind::kHostToDevice, 1000, 1000, true};
+  const kernel::Copy copy{
+      .kind = workload::CopyKind::kHostToDevice, .pinned = true, .bytes = 1000, .row_bytes = 1000};
   measurements.points = {{800, kWithinLaunchGap}, {1250, base::Duration::Nanoseconds(125)}};
   EXPECT_EQ(estimator.Of(H100(), copy).source, estimate::Source::kModelled);
 
@@ -122,9 +125,13 @@ TEST(EstimatorTest, NeverExtrapolatesBeyondTwice) {
   measurements.points = {{100, base::Duration::Nanoseconds(80)},
                          {5000, base::Duration::Nanoseconds(125)}};
 
-  EXPECT_EQ(
-      estimator.Of(H100(), kernel::Copy{workload::CopyKind::kHostToDevice, 1000, 0, true}).source,
-      estimate::Source::kModelled);
+  EXPECT_EQ(estimator
+                .Of(H100(), kernel::Copy{.kind = workload::CopyKind::kHostToDevice,
+                                         .pinned = true,
+                                         .bytes = 1000,
+                                         .row_bytes = 0})
+                .source,
+            estimate::Source::kModelled);
 }
 
 TEST(EstimatorTest, EqualItemsGiveEqualAnswers) {
@@ -234,9 +241,9 @@ TEST(EstimatorTest, NothingMovesMoreThanMemoryGives) {
   }
 }
 
-kernel::DnnTensor EstimatedTensor(std::int64_t uid, std::vector<std::int64_t> dims,
+kernel::DnnTensor EstimatedTensor(std::int64_t uid, const std::vector<std::int64_t>& dims,
                                   bool is_virtual = false) {
-  return {uid, std::move(dims), {}, 14, is_virtual};
+  return kernel::TensorOf(uid, dims, 14, is_virtual);
 }
 
 // Decoding through FlashAttention 2: 4 sequences of 8192, 8 heads of keys, 4 heads each.
@@ -276,9 +283,8 @@ TEST(EstimatorTest, FusedAttentionGraphs) {
   graph.tensors = {EstimatedTensor(1, {4, 32, 4096, 128}), EstimatedTensor(2, {4, 32, 128, 4096}),
                    EstimatedTensor(3, {4, 32, 4096, 4096}, true),
                    EstimatedTensor(4, {4, 32, 4096, 128}), EstimatedTensor(5, {4, 32, 4096, 128})};
-  graph.operations = {{.kind = 19, .inputs = {1, 2}, .outputs = {3}},
-                      {.kind = 13, .mode = 13, .inputs = {3}, .outputs = {3}},
-                      {.kind = 19, .inputs = {3, 4}, .outputs = {5}}};
+  graph.operations = {kernel::OperationOf(19, {1, 2}, {3}), kernel::OperationOf(13, {3}, {3}, 13),
+                      kernel::OperationOf(19, {3, 4}, {5})};
   Estimator estimator(nullptr);
 
   const Estimate forward = estimator.Of(H100(), graph);
@@ -295,15 +301,15 @@ TEST(EstimatorTest, DeterministicAttentionStoresItsScoreGradients) {
     graph.tensors = {
         EstimatedTensor(1, {2, 8, 8192, 128}),        EstimatedTensor(2, {2, 8, 128, 8192}),
         EstimatedTensor(3, {2, 8, 8192, 8192}, true), EstimatedTensor(4, {2, 8, 8192, 128}),
-        EstimatedTensor(5, {2, 8, 8192, 128}),        {6, {2, 8, 8192, 128}, {}, type}};
-    const auto gemm = [](std::vector<std::int64_t> inputs, std::int64_t output) {
-      return kernel::DnnOperation{.kind = 19, .inputs = std::move(inputs), .outputs = {output}};
+        EstimatedTensor(5, {2, 8, 8192, 128}),        kernel::TensorOf(6, {2, 8, 8192, 128}, type)};
+    const auto gemm = [](const std::vector<std::int64_t>& inputs, std::int64_t output) {
+      return kernel::OperationOf(19, inputs, {output});
     };
-    graph.operations = {gemm({1, 2}, 3), {.kind = 13, .mode = 13, .inputs = {3}, .outputs = {3}},
+    graph.operations = {gemm({1, 2}, 3), kernel::OperationOf(13, {3}, {3}, 13),
                         gemm({3, 1}, 4), gemm({1, 2}, 3),
                         gemm({3, 1}, 5), gemm({3, 4}, 6)};
     for (int i = 0; causal && i < 2; ++i) {
-      graph.operations.push_back({.kind = 13, .mode = 501, .inputs = {3}, .outputs = {3}});
+      graph.operations.push_back(kernel::OperationOf(13, {3}, {3}, 501));
     }
     const Estimate estimate = Estimator(nullptr).Of(H100(), graph);
     EXPECT_EQ(estimate.family, "attention_backward");
@@ -328,9 +334,9 @@ TEST(EstimatorTest, ConvolutionGraphs) {
   const double flops = 2.0 * 256 * 28 * 28 * 128 * 128 * 9;
   for (const std::uint32_t kind : {10u, 11u, 12u}) {
     kernel::DnnGraph one = graph;
-    if (kind == 10) one.operations = {{.kind = kind, .inputs = {1, 2}, .outputs = {3}}};
-    if (kind == 11) one.operations = {{.kind = kind, .inputs = {1, 3}, .outputs = {2}}};
-    if (kind == 12) one.operations = {{.kind = kind, .inputs = {2, 3}, .outputs = {1}}};
+    if (kind == 10) one.operations = {kernel::OperationOf(kind, {1, 2}, {3})};
+    if (kind == 11) one.operations = {kernel::OperationOf(kind, {1, 3}, {2})};
+    if (kind == 12) one.operations = {kernel::OperationOf(kind, {2, 3}, {1})};
     const Estimate estimate = estimator.Of(H100(), one);
     const double rate = flops / estimate.duration.Seconds();
     EXPECT_EQ(estimate.family, "convolution") << kind;
@@ -351,12 +357,13 @@ TEST(EstimatorTest, ConvolutionsOfChannelsFirstRewriteTheirTensors) {
     for (kernel::DnnTensor& tensor : graph.tensors) {
       const std::int64_t channels = tensor.dims[1], height = tensor.dims[3], width = tensor.dims[4];
       const std::int64_t plane = height * width;
-      tensor.strides = channels_last
-                           ? std::vector<std::int64_t>{channels * plane, 1, plane * channels,
-                                                       width * channels, channels}
-                           : std::vector<std::int64_t>{channels * plane, plane, plane, width, 1};
+      const auto strides =
+          channels_last ? std::vector<std::int64_t>{channels * plane, 1, plane * channels,
+                                                    width * channels, channels}
+                        : std::vector<std::int64_t>{channels * plane, plane, plane, width, 1};
+      std::ranges::copy(strides, tensor.strides);
     }
-    graph.operations = {{.kind = 10, .inputs = {1, 2}, .outputs = {3}}};
+    graph.operations = {kernel::OperationOf(10, {1, 2}, {3})};
     return Estimator(nullptr).Of(H100(), graph).duration.Seconds();
   };
   EXPECT_NEAR(seconds(false) - seconds(true), 128e-6, 13e-6);
@@ -364,9 +371,18 @@ TEST(EstimatorTest, ConvolutionsOfChannelsFirstRewriteTheirTensors) {
 
 TEST(EstimatorTest, CopiesMoveAtTheLinksRate) {
   Estimator estimator(nullptr);
-  const kernel::Copy up{workload::CopyKind::kHostToDevice, 1u << 30, 1u << 30, true};
-  const kernel::Copy pageable{workload::CopyKind::kHostToDevice, 1u << 30, 1u << 30, false};
-  const kernel::Copy inside{workload::CopyKind::kDeviceToDevice, 1u << 30, 1u << 30, false};
+  const kernel::Copy up{.kind = workload::CopyKind::kHostToDevice,
+                        .pinned = true,
+                        .bytes = 1u << 30,
+                        .row_bytes = 1u << 30};
+  const kernel::Copy pageable{.kind = workload::CopyKind::kHostToDevice,
+                              .pinned = false,
+                              .bytes = 1u << 30,
+                              .row_bytes = 1u << 30};
+  const kernel::Copy inside{.kind = workload::CopyKind::kDeviceToDevice,
+                            .pinned = false,
+                            .bytes = 1u << 30,
+                            .row_bytes = 1u << 30};
 
   EXPECT_NEAR(estimator.Of(H100(), up).duration.Seconds(), 20e-3, 2e-3);
   EXPECT_GT(estimator.Of(H100(), pageable).duration, estimator.Of(H100(), up).duration);
@@ -393,8 +409,10 @@ double AtClock(Estimator& estimator, const kernel::WorkItem& work, double clock)
 TEST(EstimatorAtClockTest, ArithmeticGoesWithTheClockAndMemoryDoesNot) {
   Estimator estimator(nullptr);
   const kernel::WorkItem square = kernel::Gemm{.m = 8192, .n = 8192, .k = 8192};
-  const kernel::WorkItem copy =
-      kernel::Copy{workload::CopyKind::kDeviceToDevice, 1 << 30, 1 << 30, true};
+  const kernel::WorkItem copy = kernel::Copy{.kind = workload::CopyKind::kDeviceToDevice,
+                                             .pinned = true,
+                                             .bytes = 1 << 30,
+                                             .row_bytes = 1 << 30};
 
   for (const double clock : {0.5, 0.9, 1.1}) {
     EXPECT_NEAR(AtClock(estimator, square, clock), 1 / clock, 0.03) << clock;
@@ -426,7 +444,8 @@ TEST(EstimatorAtClockTest, CarriesMeasurementsAndSaysThatTheyAreNoLongerMeasured
   FakeMeasurements measurements;
   Estimator estimator(&measurements);
   const kernel::Gemm gemm{.m = 8192, .n = 8192, .k = 8192};
-  const kernel::Copy copy{workload::CopyKind::kHostToDevice, 1000, 1000, true};
+  const kernel::Copy copy{
+      .kind = workload::CopyKind::kHostToDevice, .pinned = true, .bytes = 1000, .row_bytes = 1000};
   measurements.exact[kernel::WorkKey(gemm)] = base::Duration::Microseconds(1000);
   measurements.exact[kernel::WorkKey(copy)] = base::Duration::Nanoseconds(99);
   const gpu_model::GpuModel half = gpu_model::AtClock(H100(), 0.5);

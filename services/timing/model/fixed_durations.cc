@@ -48,7 +48,7 @@ Duration TimeOf(const gpu_model::GpuModel& gpu, const kernel::DnnGraph& graph) {
   for (const kernel::DnnTensor& tensor : graph.tensors) {
     if (tensor.is_virtual) continue;
     std::uint64_t bytes = kElementBytes;
-    for (const std::int64_t size : tensor.dims) {
+    for (const std::int64_t size : tensor.Dims()) {
       bytes = Times({bytes, static_cast<std::uint64_t>(std::max<std::int64_t>(size, 0))});
     }
     time = time + BytesTime(*gpu.fixed, bytes);

@@ -7,6 +7,7 @@
 #include "services/base/hash.h"
 #include "services/contract/workload/copy_kind.h"
 #include "services/timing/gpu_model/at_clock.h"
+#include "services/timing/kernel/dnn_test.h"
 #include "services/timing/model/estimator.h"
 
 namespace eidolon::timing::model {
@@ -45,18 +46,22 @@ TEST(FixedDurationsTest, KernelsLastByTheirWaves) {
 TEST(FixedDurationsTest, LibraryCallsLastByTheirOperationsAndBytes) {
   const kernel::Gemm gemm{.m = 1000, .n = 1000, .k = 1000, .batch = 5};
   EXPECT_EQ(FixedEstimate(Gpu(), gemm).duration, Duration::Microseconds(2 + 100));
-  const kernel::LibraryCall call{
-      .name = "f", .flops = 100'000'000, .memory_bytes = 3'000'000, .type = 0, .numbers = {}};
+  const kernel::LibraryCall call{{.flops = 100'000'000, .memory_bytes = 3'000'000}, "f", {}};
   EXPECT_EQ(FixedEstimate(Gpu(), call).duration, Duration::Microseconds(2 + 1 + 3));
   kernel::DnnGraph graph;
-  graph.tensors = {{.uid = 1, .dims = {10, 100, 1000}, .strides = {}, .type = 0},
-                   {.uid = 2, .dims = {1000}, .strides = {}, .type = 0, .is_virtual = true}};
+  graph.tensors = {kernel::TensorOf(1, {10, 100, 1000}), kernel::TensorOf(2, {1000}, 0, true)};
   EXPECT_EQ(FixedEstimate(Gpu(), graph).duration, Duration::Microseconds(2 + 4));
 }
 
 TEST(FixedDurationsTest, CopiesLastByTheirBytesWhereverTheyLead) {
-  const kernel::Copy copy{workload::CopyKind::kHostToDevice, 5'000'000, 5'000'000, true};
-  const kernel::Copy pageable{workload::CopyKind::kDeviceToHost, 5'000'000, 5'000'000, false};
+  const kernel::Copy copy{.kind = workload::CopyKind::kHostToDevice,
+                          .pinned = true,
+                          .bytes = 5'000'000,
+                          .row_bytes = 5'000'000};
+  const kernel::Copy pageable{.kind = workload::CopyKind::kDeviceToHost,
+                              .pinned = false,
+                              .bytes = 5'000'000,
+                              .row_bytes = 5'000'000};
   EXPECT_EQ(FixedEstimate(Gpu(), copy).duration, Duration::Microseconds(2 + 5));
   EXPECT_EQ(FixedEstimate(Gpu(), pageable).duration, Duration::Microseconds(2 + 5));
 }
@@ -66,7 +71,7 @@ TEST(FixedDurationsTest, SizesBeyondAllNumbersLastAnHour) {
   EXPECT_EQ(FixedEstimate(Gpu(), kernel::Gemm{.m = most, .n = most, .k = 3}).duration,
             Duration::FromSeconds(3600));
   kernel::DnnGraph graph;
-  graph.tensors.assign(3, {.uid = 1, .dims = {1 << 30, 1 << 30, 1 << 30}, .strides = {}});
+  graph.tensors.assign(3, kernel::TensorOf(1, {1 << 30, 1 << 30, 1 << 30}));
   EXPECT_EQ(FixedEstimate(Gpu(), graph).duration, Duration::FromSeconds(3600));
   kernel::KernelLaunch launch = Launch(0xffffffff);
   launch.grid.y = launch.grid.z = 0xffff;

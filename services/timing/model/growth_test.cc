@@ -7,6 +7,7 @@
 #include "services/base/random.h"
 #include "services/contract/workload/copy_kind.h"
 #include "services/timing/gpu_model/gpu_catalog.h"
+#include "services/timing/kernel/dnn_test.h"
 #include "services/timing/model/attention_model.h"
 #include "services/timing/model/estimator.h"
 #include "services/timing/model/memory_model.h"
@@ -122,8 +123,15 @@ TEST(GrowthTest, CopiesTakeLongerWithMoreBytes) {
         const auto more = bytes + static_cast<std::uint64_t>(Size(random, 32));
         const bool pinned = random.Below(2) == 0;
         EXPECT_GE(
-            estimator.Of(**Catalog().Find(gpu), kernel::Copy{kind, more, more, pinned}).duration,
-            estimator.Of(**Catalog().Find(gpu), kernel::Copy{kind, bytes, bytes, pinned}).duration)
+            estimator
+                .Of(**Catalog().Find(gpu),
+                    kernel::Copy{.kind = kind, .pinned = pinned, .bytes = more, .row_bytes = more})
+                .duration,
+            estimator
+                .Of(**Catalog().Find(gpu),
+                    kernel::Copy{
+                        .kind = kind, .pinned = pinned, .bytes = bytes, .row_bytes = bytes})
+                .duration)
             << gpu << " " << bytes << " to " << more;
       }
     }
@@ -136,10 +144,10 @@ TEST(GrowthTest, ConvolutionsTakeLongerWithALargerBatch) {
     base::Duration last;
     for (std::int64_t batch = 1; batch <= 1024; batch *= 2) {
       kernel::DnnGraph graph;
-      graph.tensors = {{1, {batch, 128, 28, 28}, {}, 14, false},
-                       {2, {128, 128, 3, 3}, {}, 14, false},
-                       {3, {batch, 128, 28, 28}, {}, 14, false}};
-      graph.operations = {{.kind = 10, .inputs = {1, 2}, .outputs = {3}}};
+      graph.tensors = {kernel::TensorOf(1, {batch, 128, 28, 28}, 14),
+                       kernel::TensorOf(2, {128, 128, 3, 3}, 14),
+                       kernel::TensorOf(3, {batch, 128, 28, 28}, 14)};
+      graph.operations = {kernel::OperationOf(10, {1, 2}, {3})};
       const base::Duration now = estimator.Of(**Catalog().Find(gpu), graph).duration;
       EXPECT_GE(now, last) << gpu << " batch " << batch;
       last = now;
@@ -166,11 +174,19 @@ TEST(GrowthTest, AnItemLastsTheSameInEveryProcess) {
       {"A100-SXM4-80GB", large, 7'555'692'315},
       {"H100-SXM5-80GB", odd, 7'486'639},
       {"B200-SXM-180GB", odd, 3'998'044},
-      {"H100-SXM5-80GB", kernel::Copy{workload::CopyKind::kHostToDevice, 12'345'678, 0, true},
+      {"H100-SXM5-80GB",
+       kernel::Copy{.kind = workload::CopyKind::kHostToDevice,
+                    .pinned = true,
+                    .bytes = 12'345'678,
+                    .row_bytes = 0},
        231'844'874},
-      {"H200-SXM-141GB", kernel::Copy{workload::CopyKind::kDeviceToDevice, 12'345'678, 0, true},
+      {"H200-SXM-141GB",
+       kernel::Copy{.kind = workload::CopyKind::kDeviceToDevice,
+                    .pinned = true,
+                    .bytes = 12'345'678,
+                    .row_bytes = 0},
        5'356'008},
-      {"L40S", kernel::LibraryCall{.name = "cufft", .flops = 1'000'000'007, .memory_bytes = 99},
+      {"L40S", kernel::LibraryCall{{.flops = 1'000'000'007, .memory_bytes = 99}, "cufft", {}},
        16'551'515},
   };
 

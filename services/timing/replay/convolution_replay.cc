@@ -43,13 +43,13 @@ std::string RefusalOf(const kernel::DnnTensor& tensor, std::size_t rank) {
     return StrCat("tensors of data type ", tensor.type, " are not replayed");
   }
   if (tensor.is_virtual) return "a convolution whose tensor is not in memory is not replayed";
-  if (tensor.dims.size() != rank + 2 || tensor.strides.size() != rank + 2) {
-    return StrCat("a tensor of ", tensor.dims.size(), " dimensions is not replayed");
+  if (tensor.rank != rank + 2) {
+    return StrCat("a tensor of ", tensor.rank, " dimensions is not replayed");
   }
-  for (const std::int64_t dim : tensor.dims) {
+  for (const std::int64_t dim : tensor.Dims()) {
     if (dim <= 0 || dim > INT_MAX) return StrCat("a dimension of ", dim, " is not replayed");
   }
-  for (const std::int64_t stride : tensor.strides) {
+  for (const std::int64_t stride : tensor.Strides()) {
     if (stride < 0) return StrCat("a stride of ", stride, " is not replayed");
   }
   return "";
@@ -59,20 +59,18 @@ std::string RefusalOf(const kernel::DnnGraph& graph) {
   if (graph.operations.size() != 1) {
     return StrCat("cuDNN graphs of ", graph.operations.size(), " operations are not replayed");
   }
-  if (graph.without_tensor_cores) return "a convolution without tensor cores is not replayed";
+  if (graph.WithoutTensorCores()) return "a convolution without tensor cores is not replayed";
   const kernel::DnnOperation& operation = graph.operations.front();
-  const std::size_t rank = operation.pads.size();
-  if (rank == 0 || operation.strides.size() != rank || operation.dilations.size() != rank ||
-      operation.inputs.size() != 2 || operation.outputs.size() != 1 ||
-      (!operation.post_pads.empty() && operation.post_pads.size() != rank)) {
+  const std::size_t rank = operation.convolution_rank;
+  if (rank == 0 || operation.input_count != 2 || operation.output_count != 1) {
     return "a convolution without its sizes is not replayed";
   }
-  const auto are_within = [](const std::vector<std::int64_t>& numbers, std::int64_t least) {
+  const auto are_within = [](std::span<const std::int64_t> numbers, std::int64_t least) {
     return std::all_of(numbers.begin(), numbers.end(),
                        [&](std::int64_t number) { return number >= least && number <= INT_MAX; });
   };
-  if (!are_within(operation.pads, 0) || !are_within(operation.post_pads, 0) ||
-      !are_within(operation.strides, 1) || !are_within(operation.dilations, 1)) {
+  if (!are_within(operation.Pads(), 0) || !are_within(operation.PostPads(), 0) ||
+      !are_within(operation.Strides(), 1) || !are_within(operation.Dilations(), 1)) {
     return "a convolution of absurd sizes is not replayed";
   }
   for (const std::int64_t uid : {operation.inputs[0], operation.inputs[1], operation.outputs[0]}) {
@@ -159,15 +157,15 @@ Result<void> ConvolutionCall::AddTensor(const kernel::DnnTensor& tensor, CUstrea
   if (!made) return std::unexpected(made.error());
   const DnnDescriptor& descriptor = *made;
   const auto type = static_cast<cudnnDataType_t>(DnnTypeOf(tensor.type));
-  const auto rank = static_cast<std::int64_t>(tensor.dims.size());
+  const auto rank = static_cast<std::int64_t>(tensor.rank);
   auto done = cudnn_.Set(descriptor, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
   if (done) {
-    done = cudnn_.Set(descriptor, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, rank,
-                      tensor.dims.data());
+    done =
+        cudnn_.Set(descriptor, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, rank, tensor.dims);
   }
   if (done) {
-    done = cudnn_.Set(descriptor, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, rank,
-                      tensor.strides.data());
+    done =
+        cudnn_.Set(descriptor, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, rank, tensor.strides);
   }
   if (done) {
     done = cudnn_.Set(descriptor, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &tensor.uid);
@@ -178,8 +176,8 @@ Result<void> ConvolutionCall::AddTensor(const kernel::DnnTensor& tensor, CUstrea
   }
   if (done) done = cudnn_.Finish(descriptor, "describing a tensor");
   if (!done) return done;
-  auto operand =
-      Operand::Make(cudnn_.driver(), tensor.type, DnnExtentOf(tensor.dims, tensor.strides), stream);
+  auto operand = Operand::Make(cudnn_.driver(), tensor.type,
+                               DnnExtentOf(tensor.Dims(), tensor.Strides()), stream);
   if (!operand) return std::unexpected(operand.error());
   tensors_[tensor_count_] = std::move(*made);
   operands_[tensor_count_] = std::move(*operand);
@@ -191,11 +189,10 @@ Result<void> ConvolutionCall::Describe(const kernel::DnnOperation& operation, bo
   auto made = cudnn_.Make(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
   if (!made) return std::unexpected(made.error());
   convolution_ = std::move(*made);
-  const auto rank = static_cast<std::int64_t>(operation.pads.size());
+  const auto rank = static_cast<std::int64_t>(operation.convolution_rank);
   // As PyTorch computes: in single precision, except for double.
   const cudnnDataType_t compute = is_double ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
   const auto mode = static_cast<cudnnConvolutionMode_t>(operation.mode);
-  const auto& post_pads = operation.post_pads.empty() ? operation.pads : operation.post_pads;
   const struct {
     cudnnBackendAttributeName_t name;
     cudnnBackendAttributeType_t type;
@@ -205,10 +202,10 @@ Result<void> ConvolutionCall::Describe(const kernel::DnnOperation& operation, bo
       {CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, 1, &rank},
       {CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &compute},
       {CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode},
-      {CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, rank, operation.pads.data()},
-      {CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, rank, post_pads.data()},
-      {CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, rank, operation.strides.data()},
-      {CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, rank, operation.dilations.data()},
+      {CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, rank, operation.pads},
+      {CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, rank, operation.post_pads},
+      {CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, rank, operation.conv_strides},
+      {CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, rank, operation.dilations},
   };
   for (const auto& setting : settings) {
     auto done = cudnn_.Set(convolution_, setting.name, setting.type, setting.count, setting.values);

@@ -1,5 +1,6 @@
 // Convolutions through a cuDNN that checks what it is given (fake_cudnn.cc).
 #include "services/timing/replay/convolution_replay.h"
+#include "services/timing/kernel/dnn_test.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,11 +25,11 @@ class ConvolutionReplayTest : public testing::Test {
     setenv("EIDOLON_FAKE_DNN", script, 1);
     return *Player::Open({.driver = kDriver, .libraries = kLibraries});
   }
-  static kernel::DnnTensor Tensor(std::int64_t uid, std::vector<std::int64_t> dims,
+  static kernel::DnnTensor Tensor(std::int64_t uid, const std::vector<std::int64_t>& dims,
                                   std::uint32_t type = CUDA_R_16BF) {
     std::vector<std::int64_t> strides(dims.size(), 1);
     for (std::size_t i = dims.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * dims[i];
-    return {.uid = uid, .dims = std::move(dims), .strides = std::move(strides), .type = type};
+    return kernel::TensorOf(uid, dims, type, false, strides);
   }
   // Inputs and output in the order of the identity, for x, w and y of a strided 3x3 convolution.
   static kernel::DnnGraph Graph(std::uint32_t kind, std::uint32_t type = CUDA_R_16BF) {
@@ -36,26 +37,22 @@ class ConvolutionReplayTest : public testing::Test {
     const auto w = Tensor(2, {32, 16, 3, 3}, type);
     const auto y = Tensor(3, {4, 32, 29, 28}, type);
     kernel::DnnGraph graph;
-    kernel::DnnOperation operation{.kind = kind, .mode = CUDNN_CROSS_CORRELATION};
+    const auto operation = [kind](const kernel::DnnNumbers& inputs, std::int64_t output) {
+      return kernel::ConvolutionOf(
+          kernel::OperationOf(kind, inputs, {output}, CUDNN_CROSS_CORRELATION), 2, 1, 2, 1);
+    };
     switch (kind) {
       case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
-        operation.inputs = {3, 2};
-        operation.outputs = {1};
+        graph.operations = {operation({3, 2}, 1)};
         break;
       case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:
-        operation.inputs = {1, 3};
-        operation.outputs = {2};
+        graph.operations = {operation({1, 3}, 2)};
         break;
       default:
-        operation.inputs = {1, 2};
-        operation.outputs = {3};
+        graph.operations = {operation({1, 2}, 3)};
         break;
     }
-    operation.pads = {1, 1};
-    operation.strides = {2, 2};
-    operation.dilations = {1, 1};
     graph.tensors = {x, w, y};
-    graph.operations = {operation};
     return graph;
   }
   static kernel::DnnGraph Forward() {
@@ -84,9 +81,9 @@ TEST_F(ConvolutionReplayTest, ForwardAndBothGradientsHaveTheirTensors) {
 TEST_F(ConvolutionReplayTest, PaddingBehindMayDiffer) {
   const auto player = Open();
   kernel::DnnGraph graph = Forward();
-  graph.operations[0].post_pads = {0, 0};
+  std::ranges::fill(graph.operations[0].post_pads, 0);
   EXPECT_NE(RefusalOf(*player, graph), "");  // The height of 57 needs one row behind.
-  graph.operations[0].post_pads = {1, 0};
+  graph.operations[0].post_pads[0] = 1;
   EXPECT_EQ(RefusalOf(*player, graph), "");
 }
 
@@ -125,15 +122,17 @@ TEST_F(ConvolutionReplayTest, RefusesWhatTheIdentityDoesNotTell) {
   EXPECT_THAT(
       refusal([](auto& g) { g.operations[0].kind = CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR; }),
       HasSubstr("cuDNN operations of kind"));
-  EXPECT_THAT(refusal([](auto& g) { g.operations[0].pads.clear(); }), HasSubstr("its sizes"));
+  EXPECT_THAT(refusal([](auto& g) { g.operations[0].convolution_rank = 0; }),
+              HasSubstr("its sizes"));
   EXPECT_THAT(refusal([](auto& g) { g.operations[0].inputs[1] = 9; }), HasSubstr("its tensors"));
   EXPECT_THAT(refusal([](auto& g) { g.tensors[0].type = CUDA_C_32F; }), HasSubstr("data type 4"));
   EXPECT_THAT(refusal([](auto& g) { g.tensors[2].is_virtual = true; }), HasSubstr("in memory"));
   EXPECT_THAT(refusal([](auto& g) { g.tensors[0].dims[0] = 0; }), HasSubstr("a dimension of 0"));
   EXPECT_THAT(refusal([](auto& g) { g.tensors[0].strides[0] = -1; }), HasSubstr("a stride of -1"));
-  EXPECT_THAT(refusal([](auto& g) { g.operations[0].strides[1] = 0; }), HasSubstr("absurd sizes"));
+  EXPECT_THAT(refusal([](auto& g) { g.operations[0].conv_strides[1] = 0; }),
+              HasSubstr("absurd sizes"));
   EXPECT_THAT(refusal([](auto& g) { g.operations[0].pads[0] = -1; }), HasSubstr("absurd sizes"));
-  EXPECT_THAT(refusal([](auto& g) { g.tensors[0].dims.pop_back(); }), HasSubstr("3 dimensions"));
+  EXPECT_THAT(refusal([](auto& g) { --g.tensors[0].rank; }), HasSubstr("3 dimensions"));
   EXPECT_THAT(refusal([](auto& g) { g.tensors[0].strides[0] = std::int64_t{1} << 62; }),
               HasSubstr("larger than any memory"));
 }

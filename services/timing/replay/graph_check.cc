@@ -200,7 +200,7 @@ Result<void> CheckNode(const DnnGraph& graph, const DnnNode& node) {
 std::set<std::int64_t> HarmlessOf(const DnnGraph& graph) {
   std::set<std::int64_t> harmless;
   for (const kernel::DnnOperation& operation : graph.operations) {
-    harmless.insert(operation.outputs.begin(), operation.outputs.end());
+    harmless.insert(operation.Outputs().begin(), operation.Outputs().end());
   }
   for (const DnnNode& node : graph.nodes) {
     for (const DnnAttribute& attribute : node.attributes) {

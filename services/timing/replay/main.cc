@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -10,9 +11,9 @@
 #include "services/base/log.h"
 #include "services/base/text.h"
 #include "services/contract/workload/definition.h"
+#include "services/timing/kernel/work_item.h"
 #include "services/timing/measure/channel.h"
 #include "services/timing/replay/player.h"
-#include "services/timing/work_messages.h"
 
 namespace {
 
@@ -50,7 +51,7 @@ base::Result<timing::replay::Played> Play(Player& player,
   if (auto known = workload::CheckVersion(request.layout_version()); !known) {
     return std::unexpected(known.error());
   }
-  const auto item = timing::FromMessage(request.item());
+  const auto item = timing::kernel::ReadWork(std::as_bytes(std::span(request.definition())));
   if (!item) return std::unexpected(item.error());
   timing::replay::KernelMemory memory;
   memory.parameters = request.replay().parameters();

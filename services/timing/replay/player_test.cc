@@ -187,7 +187,7 @@ TEST_F(PlayerTest, MeasuresCopiesAndMemsets) {
     for (const std::uint64_t rows : {1, 1024}) {
       for (const bool pinned : {true, false}) {
         const kernel::Copy copy{
-            .kind = kind, .bytes = 64 << 20, .row_bytes = (64 << 20) / rows, .pinned = pinned};
+            .kind = kind, .pinned = pinned, .bytes = 64 << 20, .row_bytes = (64 << 20) / rows};
         const auto played = (*player)->Play(copy, memory_);
         ASSERT_TRUE(played) << played.error().message;
         const double expected = kind == CopyKind::kMemset ? 64e6 : 3e9;

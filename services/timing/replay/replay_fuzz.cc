@@ -3,15 +3,16 @@
 // they say. The driver and the libraries are the tests' own.
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <variant>
 
 #include "eidolon/timing/v1/replay.pb.h"
 #include "services/base/check.h"
 #include "services/contract/workload/copy_kind.h"
+#include "services/timing/kernel/work_item.h"
 #include "services/timing/replay/kernel_replay.h"
 #include "services/timing/replay/player.h"
-#include "services/timing/work_messages.h"
 
 namespace {
 
@@ -52,7 +53,7 @@ void Play(const timing::kernel::WorkItem& item) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   timing::v1::ReplayRequest request;
   if (!request.ParseFromArray(data, static_cast<int>(size))) return 0;
-  const auto item = timing::FromMessage(request.item());
+  const auto item = timing::kernel::ReadWork(std::as_bytes(std::span(request.definition())));
   if (!item) return 0;
   const auto* launch = std::get_if<timing::kernel::KernelLaunch>(&*item);
   if (launch == nullptr) {

@@ -157,7 +157,6 @@ Status Define(const CopyRequest& request, DefinedCopy* copy) {
   copy->source = *source;
 
   ring::CopyWork& work = copy->work;
-  work.header = {ring::WorkKind::kCopy, sizeof(work)};
   work.kind = KindOf(*target, *source);
   work.pinned = target->pageable || source->pageable ? 0 : 1;
   work.bytes = *bytes;
@@ -260,7 +259,6 @@ Status Prefetch(const void* pointer, std::size_t bytes, int device, StreamHandle
   if (bytes > info.begin + info.bytes - Address(pointer)) return Status::kInvalidValue;
   if (device >= DeviceCount()) return Status::kInvalidDevice;
   ring::CopyWork work{};
-  work.header = {ring::WorkKind::kCopy, sizeof(work)};
   work.kind = device < 0 ? workload::CopyKind::kDeviceToHost : workload::CopyKind::kHostToDevice;
   work.pinned = 1;
   work.bytes = bytes;

@@ -2,9 +2,11 @@
 
 #include <array>
 #include <cstring>
+#include <span>
+#include <vector>
 
 #include "services/base/hash.h"
-#include "services/contract/ring/work.h"
+#include "services/contract/workload/definition.h"
 #include "services/contract/workload/grouped_gemm.h"
 #include "shim/core/intern_work.h"
 #include "shim/gpu/device/device.h"
@@ -33,20 +35,14 @@ std::uint64_t HashOf(const Kernel& kernel, const LaunchShape& shape, int device,
   return base::Hash64(block.bytes, block.size, seed);
 }
 
-// Builds and interns the definition (ring/work.h): header, name, slots, bytes.
+// Builds and interns the definition (workload/kernel.h).
 KnownLaunch Define(core::Session& session, const Kernel& kernel, const LaunchShape& shape,
                    std::uint32_t blocks, const ParameterBlock& block, const FoundInBlock& found) {
   const base::Digest content = kernel.library->index().header().content;
   const bool grouped = block.gemm != 0;
-  const std::size_t slot_bytes = kernel.parameters.size() * sizeof(ring::ParameterSlot);
-  const std::size_t added_bytes = grouped ? sizeof(ring::ParameterSlot) : 0;
   const auto parameter_bytes =
       grouped ? static_cast<std::uint32_t>(block.size) : kernel.row->parameter_bytes;
-  const std::size_t bytes =
-      sizeof(ring::KernelWork) + kernel.name.size() + slot_bytes + added_bytes + parameter_bytes;
-  ring::KernelWork work;
-  std::memset(&work, 0, sizeof(work));
-  work.header = {ring::WorkKind::kKernel, static_cast<std::uint32_t>(bytes)};
+  workload::Kernel work;
   work.module_hash[0] = content.high;
   work.module_hash[1] = content.low;
   work.grid = shape.grid;
@@ -61,20 +57,13 @@ KnownLaunch Define(core::Session& session, const Kernel& kernel, const LaunchSha
   work.parameter_count = static_cast<std::uint32_t>(kernel.parameters.size() + (grouped ? 1 : 0));
   work.parameter_bytes = parameter_bytes;
 
-  static_assert(sizeof(cubin::Parameter) == sizeof(ring::ParameterSlot));
-  std::vector<std::byte> definition(bytes);
-  std::byte* to = definition.data();
-  const auto put = [&to](const void* from, std::size_t size) {
-    if (size != 0) std::memcpy(to, from, size);
-    to += size;
-  };
-  put(&work, sizeof(work));
-  put(kernel.name.data(), kernel.name.size());
-  put(kernel.parameters.data(), slot_bytes);
-  const ring::ParameterSlot added = {static_cast<std::uint32_t>(block.gemm),
-                                     sizeof(workload::GroupedGemm)};
-  put(&added, added_bytes);
-  put(block.bytes, parameter_bytes);
+  static_assert(sizeof(cubin::Parameter) == sizeof(workload::ParameterSlot));
+  const workload::ParameterSlot added = {static_cast<std::uint32_t>(block.gemm),
+                                         sizeof(workload::GroupedGemm)};
+  const std::vector<std::byte> definition = workload::Definition(
+      work, {std::as_bytes(std::span(kernel.name)), std::as_bytes(std::span(kernel.parameters)),
+             std::as_bytes(std::span(&added, grouped ? 1 : 0)),
+             std::as_bytes(std::span(block.bytes, parameter_bytes))});
   std::vector<std::byte> context;
   if (WantsReplays(session)) {
     SaveModule(*kernel.library);
@@ -86,7 +75,7 @@ KnownLaunch Define(core::Session& session, const Kernel& kernel, const LaunchSha
   }
   const core::InternedWork kept = core::InternWork(definition, context);
   if (kept.id == 0) return {};
-  return {kept.id, kept.definition + (bytes - parameter_bytes)};
+  return {kept.id, kept.definition + (definition.size() - parameter_bytes)};
 }
 
 }  // namespace

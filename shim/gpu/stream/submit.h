@@ -14,7 +14,7 @@
 
 namespace eidolon::shim::gpu {
 
-// Launches a work definition (ring/work.h) on the stream. The device is the stream's.
+// Launches a work definition (workload/work.h) on the stream. The device is the stream's.
 Status Submit(StreamHandle stream, std::span<const std::byte> definition) noexcept;
 
 // Issues collectives or a group of sends and receives on one communicator. The record's header,

@@ -1,9 +1,9 @@
 #include "shim/vendor/cudnn/graph_work.h"
 
 #include <algorithm>
-#include <cstring>
 #include <iterator>
 
+#include "services/contract/workload/definition.h"
 #include "shim/vendor/library/element_type.h"
 
 namespace eidolon::shim::cudnn {
@@ -54,25 +54,14 @@ void GraphWork::AddOutput(ring::DnnOperation& operation, std::int64_t number) {
 }
 
 std::vector<std::byte> GraphWork::Bytes(std::uint32_t engine, std::string_view nodes) const {
-  const std::size_t tensor_bytes = tensors_.size() * sizeof(ring::DnnTensor);
-  const std::size_t operation_bytes = operations_.size() * sizeof(ring::DnnOperation);
-  ring::DnnGraphWork work{};
-  const std::size_t bytes = sizeof(work) + tensor_bytes + operation_bytes + nodes.size();
-  work.header = {ring::WorkKind::kDnnGraph, static_cast<std::uint32_t>(bytes)};
+  workload::DnnGraph work;
   work.tensor_count = static_cast<std::uint32_t>(tensors_.size());
   work.operation_count = static_cast<std::uint32_t>(operations_.size());
   work.engine = engine;
   work.node_bytes = static_cast<std::uint32_t>(nodes.size());
-  std::vector<std::byte> result(bytes);
-  std::memcpy(result.data(), &work, sizeof(work));
-  if (tensor_bytes > 0) std::memcpy(result.data() + sizeof(work), tensors_.data(), tensor_bytes);
-  if (operation_bytes > 0) {
-    std::memcpy(result.data() + sizeof(work) + tensor_bytes, operations_.data(), operation_bytes);
-  }
-  if (!nodes.empty()) {
-    std::memcpy(result.data() + bytes - nodes.size(), nodes.data(), nodes.size());
-  }
-  return result;
+  return workload::Definition(
+      work, {std::as_bytes(std::span(tensors_)), std::as_bytes(std::span(operations_)),
+             std::as_bytes(std::span(nodes))});
 }
 
 }  // namespace eidolon::shim::cudnn

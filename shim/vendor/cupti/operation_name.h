@@ -17,8 +17,8 @@ const Work& As(std::span<const std::byte> definition) {
   return *reinterpret_cast<const Work*>(definition.data());
 }
 
-// Requires: definition is a whole WorkHeader with its tail (ring/work.h), of no copy or memset, and
-// lives as long as the process.
+// Requires: definition is a whole WorkHeader with its tail (workload/work.h), of no copy or memset,
+// and lives as long as the process.
 const char* NameWork(std::span<const std::byte> definition);
 const char* NameCollective(const ring::CommunicationOp& op);
 // A collective that was captured before anybody watched.

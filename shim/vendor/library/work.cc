@@ -57,7 +57,6 @@ gpu::Status Submit(gpu::StreamHandle stream, const Call& call) noexcept {
 
 gpu::Status Submit(gpu::StreamHandle stream, ring::GemmWork work) noexcept {
   NameWriter("cublas.gemm");
-  work.header = {ring::WorkKind::kGemm, sizeof(work)};
   return gpu::Submit(stream, std::as_bytes(std::span(&work, 1)));
 }
 

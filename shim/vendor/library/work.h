@@ -24,7 +24,6 @@ struct Call {
 };
 gpu::Status Submit(gpu::StreamHandle stream, const Call& call) noexcept;
 
-// Fills in the header. Requires: everything else is set.
 gpu::Status Submit(gpu::StreamHandle stream, ring::GemmWork work) noexcept;
 
 // What the work submitted last on the stream does to known values: now, or at every replay of the

@@ -36,10 +36,8 @@ ncclResult_t CopyAlone(cudaStream_t stream, const Operation& operation) {
   if (operation.output_bytes == 0 || operation.input == operation.output) return ncclSuccess;
   if (operation.input_bytes == 0) return ncclSuccess;
   ring::CopyWork work{};
-  work.header = {ring::WorkKind::kCopy, sizeof(work)};
   work.kind = workload::CopyKind::kDeviceToDevice;
   work.bytes = work.row_bytes = operation.output_bytes;
-  work.peer_device = -1;
   if (gpu::Submit(stream, std::as_bytes(std::span(&work, 1))) != gpu::Status::kSuccess) {
     return ncclUnhandledCudaError;
   }
