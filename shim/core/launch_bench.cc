@@ -4,7 +4,7 @@
 #include <array>
 #include <cstddef>
 
-#include "services/contract/ring/work.h"
+#include "services/contract/workload/work.h"
 #include "shim/core/enter.h"
 #include "shim/core/fake_agent.h"
 #include "shim/core/session.h"

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "services/contract/ring/work.h"
+#include "services/contract/workload/work.h"
 #include "shim/core/fake_agent.h"
 #include "shim/core/rank_clock.h"
 
@@ -101,8 +101,8 @@ TEST_F(SessionTest, PayloadIsCopiedUpToTheCallersSize) {
 }
 
 TEST_F(SessionTest, EqualDefinitionsShareAnIdentifierAndAreDefinedOnce) {
-  ring::CopyWork work{};
-  work.header = {ring::WorkKind::kCopy, sizeof(work)};
+  workload::Copy work{};
+  work.header = {workload::WorkKind::kCopy, sizeof(work)};
   work.bytes = 123;
   const auto definition = std::as_bytes(std::span(&work, 1));
 

@@ -7,17 +7,17 @@
 #include <vector>
 
 #include "eidolon/common/v1/common.pb.h"
-#include "services/contract/ring/work.h"
+#include "services/contract/workload/work.h"
 
 namespace eidolon::agent::cost {
 namespace {
 
 // A kernel of one parameter.
 std::vector<std::byte> Kernel(std::string_view name, std::uint32_t blocks, std::uint64_t step) {
-  const ring::ParameterSlot slot{0, sizeof(step)};
-  const std::size_t bytes = sizeof(ring::KernelWork) + name.size() + sizeof(slot) + sizeof(step);
-  ring::KernelWork work{};
-  work.header = {ring::WorkKind::kKernel, static_cast<std::uint32_t>(bytes)};
+  const workload::ParameterSlot slot{0, sizeof(step)};
+  const std::size_t bytes = sizeof(workload::Kernel) + name.size() + sizeof(slot) + sizeof(step);
+  workload::Kernel work{};
+  work.header = {workload::WorkKind::kKernel, static_cast<std::uint32_t>(bytes)};
   work.grid = {blocks, 1, 1};
   work.block = {128, 1, 1};
   work.name_bytes = static_cast<std::uint32_t>(name.size());

@@ -13,8 +13,8 @@
 #include "services/contract/ring/check.h"
 #include "services/contract/ring/layout.h"
 #include "services/contract/ring/record.h"
-#include "services/contract/ring/work.h"
 #include "services/contract/workload/copy_kind.h"
+#include "services/contract/workload/work.h"
 
 namespace eidolon::agent::ring {
 
@@ -73,8 +73,8 @@ class FakeWriter {
 
   // A copy definition: the smallest valid work. Different sizes are different works.
   void DefineCopy(std::uint32_t work, workload::CopyKind kind, std::uint64_t bytes) {
-    wire::CopyWork copy{};
-    copy.header = {wire::WorkKind::kCopy, sizeof(copy)};
+    workload::Copy copy{};
+    copy.header = {workload::WorkKind::kCopy, sizeof(copy)};
     copy.kind = kind;
     copy.bytes = copy.row_bytes = bytes;
     copy.peer_device = -1;
@@ -83,12 +83,12 @@ class FakeWriter {
 
   // A kernel without parameters that fills the GPU.
   void DefineKernel(std::uint32_t work, std::string_view name, std::uint32_t blocks = 4096) {
-    wire::KernelWork kernel{};
+    workload::Kernel kernel{};
     kernel.grid = {blocks, 1, 1};
     kernel.block = {256, 1, 1};
     kernel.blocks_per_multiprocessor = 8;
     kernel.name_bytes = static_cast<std::uint32_t>(name.size());
-    kernel.header = {wire::WorkKind::kKernel,
+    kernel.header = {workload::WorkKind::kKernel,
                      static_cast<std::uint32_t>(sizeof(kernel) + name.size())};
     std::vector<std::byte> whole(sizeof(kernel) + name.size());
     std::memcpy(whole.data(), &kernel, sizeof(kernel));

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "eidolon/common/v1/common.pb.h"
-#include "services/contract/ring/work.h"
+#include "services/contract/workload/work.h"
 
 namespace eidolon::agent::timeline {
 namespace {
@@ -21,9 +21,9 @@ using ::testing::ElementsAre;
 class RankTraceTest : public ::testing::Test {
  protected:
   RankTraceTest() {
-    std::vector<std::byte> bytes(sizeof(wire::CopyWork));
-    wire::CopyWork work{};
-    work.header = {.kind = wire::WorkKind::kCopy, .bytes = sizeof(work)};
+    std::vector<std::byte> bytes(sizeof(workload::Copy));
+    workload::Copy work{};
+    work.header = {.kind = workload::WorkKind::kCopy, .bytes = sizeof(work)};
     work.kind = workload::CopyKind::kHostToDevice;
     work.bytes = 4096;
     std::memcpy(bytes.data(), &work, sizeof(work));

@@ -8,7 +8,7 @@
 
 #include "eidolon/common/v1/common.pb.h"
 #include "services/agent/timeline/trace_reader_test.h"
-#include "services/contract/ring/work.h"
+#include "services/contract/workload/work.h"
 #include "services/testing/temporary_directory.h"
 
 namespace eidolon::agent::timeline {
@@ -42,9 +42,9 @@ class RenderTest : public ::testing::Test {
 
   static std::vector<std::byte> KernelDefinition() {
     const std::string_view name = kScale;
-    std::vector<std::byte> bytes((sizeof(wire::KernelWork) + name.size() + 7) / 8 * 8);
-    wire::KernelWork work{};
-    work.header = {.kind = wire::WorkKind::kKernel,
+    std::vector<std::byte> bytes((sizeof(workload::Kernel) + name.size() + 7) / 8 * 8);
+    workload::Kernel work{};
+    work.header = {.kind = workload::WorkKind::kKernel,
                    .bytes = static_cast<std::uint32_t>(bytes.size())};
     work.grid = {4, 2, 1};
     work.block = {128, 1, 1};
@@ -54,9 +54,9 @@ class RenderTest : public ::testing::Test {
     return bytes;
   }
   static std::vector<std::byte> CopyDefinition() {
-    std::vector<std::byte> bytes(sizeof(wire::CopyWork));
-    wire::CopyWork work{};
-    work.header = {.kind = wire::WorkKind::kCopy, .bytes = sizeof(work)};
+    std::vector<std::byte> bytes(sizeof(workload::Copy));
+    workload::Copy work{};
+    work.header = {.kind = workload::WorkKind::kCopy, .bytes = sizeof(work)};
     work.kind = workload::CopyKind::kHostToDevice;
     work.bytes = 4096;
     std::memcpy(bytes.data(), &work, sizeof(work));

@@ -13,7 +13,7 @@
 #include "services/agent/timeline/render.h"
 #include "services/agent/timeline/trace_writer.h"
 #include "services/base/text.h"
-#include "services/contract/ring/work.h"
+#include "services/contract/workload/work.h"
 
 namespace eidolon::agent::timeline {
 namespace {
@@ -27,9 +27,9 @@ constexpr std::uint64_t kCollectiveEvery = 16;
 std::uint32_t AddKernel(cost::CostCache* costs, std::uint32_t number) {
   const std::string name =
       base::StrCat("_ZN2at6native29vectorized_elementwise_kernelILi", number, "EfEEvPT0_f");
-  std::vector<std::byte> bytes((sizeof(wire::KernelWork) + name.size() + 7) / 8 * 8);
-  wire::KernelWork work{};
-  work.header = {.kind = wire::WorkKind::kKernel,
+  std::vector<std::byte> bytes((sizeof(workload::Kernel) + name.size() + 7) / 8 * 8);
+  workload::Kernel work{};
+  work.header = {.kind = workload::WorkKind::kKernel,
                  .bytes = static_cast<std::uint32_t>(bytes.size())};
   work.grid = {number + 1, 1, 1};
   work.block = {128, 1, 1};

@@ -8,7 +8,7 @@ namespace eidolon::ring {
 
 // In SegmentHeader::unknown_reads, like kComputeValues: kernels are measured. Definitions come with
 // their ReplayContext, and ranks save the code of modules in the run directory, as
-// modules/<32 hexadecimal digits: the 16 bytes of KernelWork::module_hash>.code.
+// modules/<32 hexadecimal digits: the 16 bytes of workload::Kernel::module_hash>.code.
 inline constexpr std::uint32_t kReplayKernels = 0x200;
 // Likewise: ranks save the code of modules, without contexts; kKeepOthersCode: only of kernels that
 // are not PyTorch's own, which the timing service knows by their names.

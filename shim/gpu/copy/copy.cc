@@ -4,8 +4,8 @@
 #include <optional>
 #include <span>
 
-#include "services/contract/ring/work.h"
 #include "services/contract/workload/copy_kind.h"
+#include "services/contract/workload/work.h"
 #include "shim/gpu/allocation/pointer.h"
 #include "shim/gpu/context/context.h"
 #include "shim/gpu/copy/reach.h"
@@ -138,7 +138,7 @@ bool Contradicts(CopyDirection direction, const End& target, const End& source) 
 
 // A copy whose bytes are all there; of no bytes, it is nothing.
 struct DefinedCopy {
-  ring::CopyWork work{};
+  workload::Copy work{};
   End target;
   End source;
 };
@@ -156,7 +156,7 @@ Status Define(const CopyRequest& request, DefinedCopy* copy) {
   copy->target = *target;
   copy->source = *source;
 
-  ring::CopyWork& work = copy->work;
+  workload::Copy& work = copy->work;
   work.kind = KindOf(*target, *source);
   work.pinned = target->pageable || source->pageable ? 0 : 1;
   work.bytes = *bytes;
@@ -183,7 +183,7 @@ bool MustWait(const CopyRequest& request, const DefinedCopy& copy) {
 
 // A memset whose bytes are all there; of no bytes, it is nothing.
 struct DefinedFill {
-  ring::CopyWork work{};
+  workload::Copy work{};
   End target;
 };
 
@@ -203,8 +203,8 @@ Status Define(const FillRequest& request, DefinedFill* fill) {
   if (!target.has_value() || target->pageable) return Status::kInvalidValue;
   fill->target = *target;
 
-  ring::CopyWork& work = fill->work;
-  work.header = {ring::WorkKind::kMemset, sizeof(work)};
+  workload::Copy& work = fill->work;
+  work.header = {workload::WorkKind::kMemset, sizeof(work)};
   work.kind = workload::CopyKind::kMemset;
   work.pinned = 1;
   work.bytes = *bytes;
@@ -258,7 +258,7 @@ Status Prefetch(const void* pointer, std::size_t bytes, int device, StreamHandle
   if (info.kind != PointerKind::kManaged || bytes == 0) return Status::kInvalidValue;
   if (bytes > info.begin + info.bytes - Address(pointer)) return Status::kInvalidValue;
   if (device >= DeviceCount()) return Status::kInvalidDevice;
-  ring::CopyWork work{};
+  workload::Copy work{};
   work.kind = device < 0 ? workload::CopyKind::kDeviceToHost : workload::CopyKind::kHostToDevice;
   work.pinned = 1;
   work.bytes = bytes;

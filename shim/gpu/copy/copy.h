@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "services/contract/ring/work.h"
+#include "services/contract/workload/work.h"
 #include "shim/gpu/status.h"
 #include "shim/gpu/stream/submit.h"
 
@@ -60,7 +60,7 @@ Status Fill(const FillRequest& request, StreamHandle stream) noexcept;
 // The same as work that somebody else puts somewhere, such as into a graph: what the engine is
 // told, and what happens to the bytes whenever it runs. Without bytes there is nothing to do.
 struct PlannedWork {
-  ring::CopyWork work{};
+  workload::Copy work{};
   std::function<void()> move;
 };
 Status Plan(const CopyRequest& request, PlannedWork* result) noexcept;

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "services/contract/ring/unknown_source.h"
-#include "services/contract/ring/work.h"
 #include "services/contract/workload/copy_kind.h"
+#include "services/contract/workload/work.h"
 #include "shim/core/fake_agent.h"
 #include "shim/gpu/allocation/host_memory.h"
 #include "shim/gpu/context/context.h"
@@ -43,10 +43,10 @@ class CopyTest : public ::testing::Test {
   }
 
   void* At(std::uint64_t address) { return reinterpret_cast<void*>(address); }
-  ring::CopyWork LastWork() {
+  workload::Copy LastWork() {
     const auto launches = agent_.RecordsOf(RecordKind::kLaunch);
     const auto bytes = agent_.Work(launches.back().As<ring::LaunchRecord>().work);
-    ring::CopyWork work{};
+    workload::Copy work{};
     std::memcpy(&work, bytes.data(), sizeof(work));
     return work;
   }

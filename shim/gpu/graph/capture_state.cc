@@ -4,7 +4,7 @@
 #include <cstring>
 #include <memory>
 
-#include "services/contract/ring/work.h"
+#include "services/contract/workload/work.h"
 
 namespace eidolon::shim::gpu {
 namespace {
@@ -56,14 +56,14 @@ void ForEachCapture(const std::function<void(Capture&)>& visit) {
 }
 
 NodeType TypeOfWork(std::span<const std::byte> definition) noexcept {
-  ring::WorkHeader header{};
+  workload::WorkHeader header{};
   if (definition.size() >= sizeof(header)) {
     std::memcpy(&header, definition.data(), sizeof(header));
   }
   switch (header.kind) {
-    case ring::WorkKind::kCopy:
+    case workload::WorkKind::kCopy:
       return NodeType::kMemcpy;
-    case ring::WorkKind::kMemset:
+    case workload::WorkKind::kMemset:
       return NodeType::kMemset;
     default:
       return NodeType::kKernel;

@@ -132,7 +132,7 @@ IdleParameters::IdleParameters(std::string_view name, std::span<const cubin::Par
   }
 }
 
-void IdleParameters::Clear(std::byte* block, const ring::Dim3& grid) const {
+void IdleParameters::Clear(std::byte* block, const workload::Dim3& grid) const {
   for (const auto& [begin, end] : ranges_) ClearRange(block, begin, end);
   for (const auto& [offset, bytes] : calculator_places_) {
     for (const auto& found :

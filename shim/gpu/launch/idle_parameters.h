@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "services/contract/ring/work.h"
 #include "services/contract/torch_layout/offset_calculator.h"
 #include "services/contract/torch_layout/tensor_list.h"
+#include "services/contract/workload/work.h"
 #include "services/machine_code/interpret/constant_reads.h"
 #include "shim/gpu/launch/found_words.h"
 #include "shim/gpu/module/module.h"
@@ -31,7 +31,7 @@ class IdleParameters {
                  const std::vector<interpret::ParameterRead>* reads);
 
   // Zeroes them in a block as the device would read it, pointers included.
-  void Clear(std::byte* block, const ring::Dim3& grid) const;
+  void Clear(std::byte* block, const workload::Dim3& grid) const;
 
   // Numbers that tell neither sizes nor places, such as the scalars of an optimizer's step: zeroes
   // them too, and tells those that were not zero, as words of four bytes, to `found`. Requires:

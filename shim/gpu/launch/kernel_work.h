@@ -1,5 +1,5 @@
-// The work definition of a kernel launch (ring/work.h): made once for all launches that differ in
-// pointers only, and found again by its hash.
+// The work definition of a kernel launch (workload/work.h): made once for all launches that differ
+// in pointers only, and found again by its hash.
 #pragma once
 
 #include <cstddef>

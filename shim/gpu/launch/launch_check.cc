@@ -13,11 +13,11 @@ constexpr std::uint32_t kBlockDepthMax = 64;    // z.
 constexpr std::uint32_t kPortableCluster = 8;
 constexpr std::uint32_t kLargestCluster = 16;
 
-bool Equals(const ring::Dim3& dims, const std::uint32_t (&other)[3]) {
+bool Equals(const workload::Dim3& dims, const std::uint32_t (&other)[3]) {
   return dims.x == other[0] && dims.y == other[1] && dims.z == other[2];
 }
 
-Status CheckCluster(const Kernel& kernel, const LaunchShape& shape, const ring::Dim3& cluster) {
+Status CheckCluster(const Kernel& kernel, const LaunchShape& shape, const workload::Dim3& cluster) {
   const std::uint64_t blocks = Volume(cluster);
   const std::uint32_t limit = kernel.non_portable_cluster ? kLargestCluster : kPortableCluster;
   if (blocks == 0 || blocks > limit) return Status::kInvalidClusterSize;
@@ -29,15 +29,15 @@ Status CheckCluster(const Kernel& kernel, const LaunchShape& shape, const ring::
 }  // namespace
 
 bool IsPossibleShape(const LaunchShape& shape) noexcept {
-  const ring::Dim3& grid = shape.grid;
-  const ring::Dim3& block = shape.block;
+  const workload::Dim3& grid = shape.grid;
+  const workload::Dim3& block = shape.block;
   // Unsigned wrap-around makes zero fail too.
   return grid.x - 1 < kGridMax && grid.y - 1 < kGridSideMax && grid.z - 1 < kGridSideMax &&
          block.x - 1 < kBlockMax && block.y - 1 < kBlockMax && block.z - 1 < kBlockDepthMax &&
          Volume(block) <= kBlockMax;
 }
 
-ring::Dim3 ClusterOf(const Kernel& kernel, const LaunchShape& shape) noexcept {
+workload::Dim3 ClusterOf(const Kernel& kernel, const LaunchShape& shape) noexcept {
   if (shape.cluster.x != 0) return shape.cluster;
   const auto& compiled = kernel.row->cluster;
   if (compiled[0] != 0) return {compiled[0], compiled[1], compiled[2]};
@@ -51,7 +51,7 @@ Status CheckShape(const Kernel& kernel, const LaunchShape& shape) noexcept {
   if (!IsPossibleShape(shape)) return Status::kInvalidValue;
   // A bound that the code was compiled for, or what its registers leave.
   const auto& most = kernel.row->block_max;
-  const std::uint64_t bound = Volume(ring::Dim3{most[0], most[1], most[2]});
+  const std::uint64_t bound = Volume(workload::Dim3{most[0], most[1], most[2]});
   if (bound != 0 && Volume(shape.block) > bound) return Status::kInvalidValue;
   if (Volume(shape.block) > kernel.block_threads_max) return Status::kLaunchOutOfResources;
   if (kernel.row->block_required[0] != 0 && !Equals(shape.block, kernel.row->block_required)) {
@@ -74,7 +74,7 @@ std::uint32_t BlocksFor(const Kernel& kernel, const LaunchShape& shape,
 
 Status CheckResidency(const Kernel& kernel, const LaunchShape& shape,
                       const ring::DeviceProperties& device, std::uint32_t blocks) noexcept {
-  const ring::Dim3 cluster = ClusterOf(kernel, shape);
+  const workload::Dim3 cluster = ClusterOf(kernel, shape);
   if (cluster.x != 0) {
     const Status status = CheckCluster(kernel, shape, cluster);
     if (status != Status::kSuccess) return status;

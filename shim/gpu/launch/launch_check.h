@@ -26,6 +26,6 @@ std::uint32_t BlocksFor(const Kernel& kernel, const LaunchShape& shape,
                         const ring::DeviceProperties& device) noexcept;
 
 // The launch's cluster, or the one that the kernel was compiled for or set to; zero: none.
-ring::Dim3 ClusterOf(const Kernel& kernel, const LaunchShape& shape) noexcept;
+workload::Dim3 ClusterOf(const Kernel& kernel, const LaunchShape& shape) noexcept;
 
 }  // namespace eidolon::shim::gpu

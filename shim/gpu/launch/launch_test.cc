@@ -116,9 +116,9 @@ TEST_F(LaunchTest, DescribesTheKernelOnceAndBlanksPointers) {
   const auto works = LaunchedWorks();
   ASSERT_EQ(works.size(), 1u);
   const std::vector<std::byte> bytes = agent_.Work(works[0]);
-  ring::KernelWork work;
+  workload::Kernel work;
   std::memcpy(&work, bytes.data(), sizeof(work));
-  EXPECT_EQ(work.header.kind, ring::WorkKind::kKernel);
+  EXPECT_EQ(work.header.kind, workload::WorkKind::kKernel);
   EXPECT_EQ(work.header.bytes, bytes.size());
   EXPECT_EQ(work.grid.x, 4u);
   EXPECT_EQ(work.block.x, 128u);
@@ -129,7 +129,7 @@ TEST_F(LaunchTest, DescribesTheKernelOnceAndBlanksPointers) {
   const auto* tail = reinterpret_cast<const char*>(bytes.data()) + sizeof(work);
   EXPECT_EQ(std::string(tail, work.name_bytes), "scale");
   tail += work.name_bytes;
-  ring::ParameterSlot slots[3];
+  workload::ParameterSlot slots[3];
   std::memcpy(slots, tail, sizeof(slots));
   EXPECT_EQ(slots[2].offset, 12u);
   std::uint64_t pointer = 0;

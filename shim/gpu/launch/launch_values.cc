@@ -15,7 +15,7 @@ namespace {
 // multiprocessor, most threads of which have nothing to do.
 constexpr std::uint64_t kTinyThreads = 1 << 18;
 
-interpret::Dims ToDims(const ring::Dim3& dims) { return {dims.x, dims.y, dims.z}; }
+interpret::Dims ToDims(const workload::Dim3& dims) { return {dims.x, dims.y, dims.z}; }
 
 compute::RecordedShape ToRecorded(const LaunchShape& shape) {
   return {.grid = ToDims(shape.grid),

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <cstring>
 
-#include "services/contract/ring/work.h"
 #include "services/contract/workload/grouped_gemm.h"
 #include "services/contract/workload/pointer_tag.h"
+#include "services/contract/workload/work.h"
 #include "shim/gpu/launch/found_words.h"
 #include "shim/gpu/memory/arena.h"
 #include "shim/gpu/module/launch_shape.h"

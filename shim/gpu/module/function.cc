@@ -52,7 +52,9 @@ std::uint32_t BlocksOf(const Kernel& kernel, int device, std::uint32_t threads,
                                   .barriers = kernel.row->barriers});
 }
 
-std::uint32_t CountOf(const ring::Dim3& dims) { return static_cast<std::uint32_t>(Volume(dims)); }
+std::uint32_t CountOf(const workload::Dim3& dims) {
+  return static_cast<std::uint32_t>(Volume(dims));
+}
 
 }  // namespace
 
@@ -190,7 +192,7 @@ Status MaxPotentialBlock(const Kernel& kernel, int device, const PotentialQuery&
 Status MaxActiveClusters(const Kernel& kernel, int device, const LaunchShape& shape,
                          int* clusters) noexcept {
   if (clusters == nullptr) return Status::kInvalidValue;
-  ring::Dim3 cluster = shape.cluster;
+  workload::Dim3 cluster = shape.cluster;
   if (cluster.x == 0 && NeedsCluster(kernel)) {
     cluster = {kernel.row->cluster[0], kernel.row->cluster[1], kernel.row->cluster[2]};
   }

@@ -4,14 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "services/contract/ring/work.h"
+#include "services/contract/workload/work.h"
 
 namespace eidolon::shim::gpu {
 
 struct LaunchShape {
-  ring::Dim3 grid{};
-  ring::Dim3 block{};
-  ring::Dim3 cluster{};  // Zero: as the kernel was compiled.
+  workload::Dim3 grid{};
+  workload::Dim3 block{};
+  workload::Dim3 cluster{};  // Zero: as the kernel was compiled.
   std::uint64_t dynamic_shared_bytes = 0;
   bool cooperative = false;
 };
@@ -24,7 +24,7 @@ struct LaunchParameters {
   std::size_t packed_bytes = 0;
 };
 
-inline std::uint64_t Volume(const ring::Dim3& dims) {
+inline std::uint64_t Volume(const workload::Dim3& dims) {
   return std::uint64_t{dims.x} * dims.y * dims.z;
 }
 

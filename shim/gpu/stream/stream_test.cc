@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "services/base/sim_time.h"
-#include "services/contract/ring/work.h"
+#include "services/contract/workload/work.h"
 #include "shim/core/fake_agent.h"
 #include "shim/core/rank_clock.h"
 #include "shim/core/session.h"
@@ -77,8 +77,8 @@ TEST_F(StreamTest, EachThreadHasItsOwnDefaultStream) {
 }
 
 TEST_F(StreamTest, WorkBecomesADefinitionAndALaunch) {
-  ring::CopyWork work{};
-  work.header = {ring::WorkKind::kMemset, sizeof(work)};
+  workload::Copy work{};
+  work.header = {workload::WorkKind::kMemset, sizeof(work)};
   work.bytes = 4242;
 
   ASSERT_EQ(Submit(stream_, std::as_bytes(std::span(&work, 1))), Status::kSuccess);

@@ -9,8 +9,8 @@
 #include <optional>
 #include <span>
 
-#include "services/contract/ring/work.h"
 #include "services/contract/workload/grouped_gemm.h"
+#include "services/contract/workload/work.h"
 #include "shim/gpu/module/module.h"
 
 namespace eidolon::shim::gpu {

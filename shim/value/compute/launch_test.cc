@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "services/contract/ring/work.h"
 #include "services/contract/workload/pointer_tag.h"
+#include "services/contract/workload/work.h"
 #include "shim/gpu/module/sample.h"
 #include "shim/value/pending.h"
 

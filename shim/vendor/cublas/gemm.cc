@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "services/base/sim_time.h"
-#include "services/contract/ring/work.h"
+#include "services/contract/workload/work.h"
 #include "shim/value/pending.h"
 #include "shim/value/store.h"
 #include "shim/vendor/cublas/grouped_gemm.h"
@@ -187,8 +187,8 @@ compute::Gemm GemmOf(const Context& context, const Problem& p) {
           .rounds_to_tf32 = EffectiveComputeType(context, p) == CUBLAS_COMPUTE_32F_FAST_TF32};
 }
 
-ring::GemmWork WorkOf(const Context& context, const Problem& p) {
-  ring::GemmWork work{};
+workload::Gemm WorkOf(const Context& context, const Problem& p) {
+  workload::Gemm work{};
   work.m = static_cast<std::uint64_t>(p.m);
   work.n = static_cast<std::uint64_t>(p.n);
   work.k = static_cast<std::uint64_t>(p.k);

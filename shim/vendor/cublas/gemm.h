@@ -1,4 +1,4 @@
-// GEMMs: every spelling of C = alpha op(A) op(B) + beta C becomes one GemmWork.
+// GEMMs: every spelling of C = alpha op(A) op(B) + beta C becomes one workload::Gemm.
 //
 // The entry points are templates over the index type (int, or int64_t in the _64 variants) and the
 // element type, so that one function serves the four type prefixes of BLAS.

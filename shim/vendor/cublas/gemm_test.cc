@@ -27,10 +27,10 @@ class GemmTest : public ::testing::Test {
                        Buffer(1), type, in, &zero_, Buffer(2), type, out, CUBLAS_COMPUTE_32F,
                        CUBLAS_GEMM_DEFAULT);
   }
-  ring::GemmWork LastGemm() {
+  workload::Gemm LastGemm() {
     const auto works = library::LaunchedWork(agent_);
     EXPECT_FALSE(works.empty());
-    return works.empty() ? ring::GemmWork{} : library::As<ring::GemmWork>(works.back());
+    return works.empty() ? workload::Gemm{} : library::As<workload::Gemm>(works.back());
   }
   static void* Buffer(int i) { return reinterpret_cast<void*>(0x6b0100000000 + i * 0x10000000ll); }
 
@@ -43,7 +43,7 @@ TEST_F(GemmTest, LinearLayerKeepsItsShape) {
   ASSERT_EQ(Linear(2048, 4096, 11008), CUBLAS_STATUS_SUCCESS);
 
   const auto work = LastGemm();
-  EXPECT_EQ(work.header.kind, ring::WorkKind::kGemm);
+  EXPECT_EQ(work.header.kind, workload::WorkKind::kGemm);
   EXPECT_EQ(work.m, 11008u);
   EXPECT_EQ(work.n, 2048u);
   EXPECT_EQ(work.k, 4096u);
@@ -160,7 +160,7 @@ TEST_F(GemmTest, GroupsBecomeOneWorkWithTheirSums) {
   const auto works = library::LaunchedWork(agent_);
   ASSERT_EQ(works.size(), 1u);
   EXPECT_EQ(library::NameOf(works[0]), "cublas.gemm_grouped");
-  EXPECT_EQ(library::As<ring::LibraryWork>(works[0]).flops,
+  EXPECT_EQ(library::As<workload::Library>(works[0]).flops,
             2ull * 64 * 32 * 128 + 2ull * 2 * 64 * 32 * 256);
 }
 

@@ -19,12 +19,12 @@ class RoutineTest : public ::testing::Test {
   RoutineTest() : agent_(library::StartAgent()) { handle::Create(&handle_); }
   ~RoutineTest() override { handle::Destroy(handle_); }
 
-  ring::LibraryWork Last(std::string* name) {
+  workload::Library Last(std::string* name) {
     const auto works = library::LaunchedWork(agent_);
     EXPECT_FALSE(works.empty());
     if (works.empty()) return {};
     *name = library::NameOf(works.back());
-    return library::As<ring::LibraryWork>(works.back());
+    return library::As<workload::Library>(works.back());
   }
   template <typename T>
   static T* Device(int i) {
@@ -75,7 +75,7 @@ TEST_F(RoutineTest, NarrowTypesMoveBytesToo) {
                 Device<__nv_bfloat16>(1), 1, 50ll, &one, Device<float>(2), 1, 100ll, 3),
             CUBLAS_STATUS_SUCCESS);
 
-  const ring::LibraryWork work = Last(&name_);
+  const workload::Library work = Last(&name_);
   EXPECT_EQ(work.type, static_cast<std::uint32_t>(CUDA_R_16BF));
   EXPECT_EQ(work.memory_bytes, (100u * 50 + 100 + 2 * 50) * 3 * 2);
 }

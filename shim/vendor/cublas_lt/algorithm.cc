@@ -53,7 +53,7 @@ constexpr Tile kTiles[] = {{CUBLASLT_MATMUL_TILE_128x256, 128, 256},
                            {CUBLASLT_MATMUL_TILE_128x128, 128, 128},
                            {CUBLASLT_MATMUL_TILE_64x64, 64, 64}};
 
-std::uint64_t CountTiles(const ring::GemmWork& work, const Tile& tile) {
+std::uint64_t CountTiles(const workload::Gemm& work, const Tile& tile) {
   return ((work.m + tile.rows - 1) / tile.rows) * ((work.n + tile.columns - 1) / tile.columns) *
          work.batch;
 }
@@ -64,14 +64,14 @@ std::uint64_t Multiprocessors() {
 }
 
 // The largest tile that still fills the GPU, else the smallest.
-const Tile& ChooseTile(const ring::GemmWork& work) {
+const Tile& ChooseTile(const workload::Gemm& work) {
   for (const Tile& tile : kTiles) {
     if (CountTiles(work, tile) >= Multiprocessors()) return tile;
   }
   return kTiles[2];
 }
 
-float WavesOf(const ring::GemmWork& work, const Tile& tile) {
+float WavesOf(const workload::Gemm& work, const Tile& tile) {
   return static_cast<float>(CountTiles(work, tile)) / static_cast<float>(Multiprocessors());
 }
 
@@ -81,7 +81,7 @@ void Store(const Configuration& configuration, cublasLtMatmulAlgo_t* algorithm) 
 }
 
 // The GEMM behind handles, or cuBLASLt's code.
-std::expected<ring::GemmWork, cublasStatus_t> DescribeHandles(
+std::expected<workload::Gemm, cublasStatus_t> DescribeHandles(
     cublasLtHandle_t handle, cublasLtMatmulDesc_t desc_handle, cublasLtMatrixLayout_t a,
     cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d) {
   if (cublas::Context::Find(handle) == nullptr) {

@@ -159,7 +159,7 @@ cublasStatus_t CheckShapes(const MatmulDesc& desc, const Layouts& l) {
 
 }  // namespace
 
-std::expected<ring::GemmWork, cublasStatus_t> Describe(const MatmulDesc& desc, const Layouts& l) {
+std::expected<workload::Gemm, cublasStatus_t> Describe(const MatmulDesc& desc, const Layouts& l) {
   if (const auto status = CheckShapes(desc, l); status != CUBLAS_STATUS_SUCCESS) {
     return std::unexpected(status);
   }
@@ -168,7 +168,7 @@ std::expected<ring::GemmWork, cublasStatus_t> Describe(const MatmulDesc& desc, c
   }
   Operand a = ColumnMajor(l.a, desc.transpose_a);
   Operand b = ColumnMajor(l.b, desc.transpose_b);
-  ring::GemmWork work{};
+  workload::Gemm work{};
   work.m = l.d->rows;
   work.n = l.d->cols;
   work.k = desc.transpose_a == CUBLAS_OP_N ? l.a->cols : l.a->rows;

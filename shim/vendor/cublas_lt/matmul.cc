@@ -72,7 +72,7 @@ void ForgetOutputs(const MatmulDesc& desc, const Layouts& layouts, void* d, cuda
 }
 
 // The bias and activation that are computed; nothing for other epilogues, and for scaled formats.
-std::optional<compute::Gemm> PlainGemm(const MatmulDesc& desc, const ring::GemmWork& work) {
+std::optional<compute::Gemm> PlainGemm(const MatmulDesc& desc, const workload::Gemm& work) {
   compute::Gemm gemm;
   switch (work.epilogue) {
     case workload::Epilogue::kNone:
@@ -119,7 +119,7 @@ struct Arguments {
 
 // What the work computes; nothing when it is not computed.
 std::optional<compute::Gemm> GemmOf(const MatmulDesc& desc, const Layouts& layouts,
-                                    const ring::GemmWork& work, const Arguments& in) {
+                                    const workload::Gemm& work, const Arguments& in) {
   auto gemm = PlainGemm(desc, work);
   const bool row_major = layouts.d->order == CUBLASLT_ORDER_ROW;
   if (!gemm || layouts.c->order != layouts.d->order) return std::nullopt;

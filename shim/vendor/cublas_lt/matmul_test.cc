@@ -56,10 +56,10 @@ class MatmulTest : public ::testing::Test {
     return matmul::Matmul(handle_, desc_, &one, Buffer(0), a_, Buffer(1), b_, &zero, Buffer(2), d_,
                           Buffer(2), d_, algorithm, nullptr, 0, nullptr);
   }
-  ring::GemmWork LastGemm() {
+  workload::Gemm LastGemm() {
     const auto works = library::LaunchedWork(agent_);
     EXPECT_FALSE(works.empty());
-    return works.empty() ? ring::GemmWork{} : library::As<ring::GemmWork>(works.back());
+    return works.empty() ? workload::Gemm{} : library::As<workload::Gemm>(works.back());
   }
   static void* Buffer(int i) { return reinterpret_cast<void*>(0x6b0100000000 + i * 0x10000000ll); }
 

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <vector>
 
-#include "services/contract/ring/work.h"
 #include "services/contract/workload/copy_kind.h"
+#include "services/contract/workload/work.h"
 #include "shim/core/fake_agent.h"
 #include "shim/gpu/context/context.h"
 #include "shim/gpu/module/sample.h"
@@ -114,7 +114,7 @@ TEST_F(DriverGraphTest, CopiesAndMemsetsAreWorkThatMovesBytes) {
   ASSERT_EQ(graph::Instantiate(&exec, graph_, 0ull), CUDA_SUCCESS);
   const auto kind = [&](std::size_t node) {
     const auto bytes = agent_.Work(Defined()[node].id);
-    ring::CopyWork work{};
+    workload::Copy work{};
     std::memcpy(&work, bytes.data(), sizeof(work));
     EXPECT_EQ(work.bytes, 16u);
     return work.kind;

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "services/contract/ring/work.h"
+#include "services/contract/workload/work.h"
 #include "shim/gpu/stream/submit.h"
 #include "shim/vendor/cudnn/handle.h"
 #include "shim/vendor/cudnn/node.h"
@@ -61,7 +61,7 @@ bool IsConvolutionOfSinglePrecision(const Node& operation) {
 
 // The engines of a graph: one on tensor cores, and for convolutions of single precision, whose
 // program may forbid TF32, one without them (PyTorch leaves out engines with that numerical note).
-constexpr std::int64_t kTensorCoreEngine = 0, kPlainEngine = ring::kPlainDnnEngine;
+constexpr std::int64_t kTensorCoreEngine = 0, kPlainEngine = workload::kPlainDnnEngine;
 
 bool HasPlainEngine(const Node& graph) {
   const Attribute* operations = graph.Find(CUDNN_ATTR_OPERATIONGRAPH_OPS);

@@ -35,7 +35,7 @@ cudnnStatus_t Run(cudnnHandle_t handle, const Problem& problem) {
   const Context* context = Context::Find(handle);
   if (context == nullptr) return Fail(CUDNN_STATUS_BAD_PARAM, "not a handle");
   GraphWork work;
-  ring::DnnOperation operation{};
+  workload::DnnOperation operation{};
   operation.kind = problem.kind;
   operation.mode = CUDNN_BATCH_NORM;
   operation.phase = problem.phase;

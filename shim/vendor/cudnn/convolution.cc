@@ -21,8 +21,8 @@ struct Problem {
   Tensor first, second, result;
 };
 
-ring::DnnOperation OperationOf(const Problem& problem) {
-  ring::DnnOperation operation{};
+workload::DnnOperation OperationOf(const Problem& problem) {
+  workload::DnnOperation operation{};
   operation.kind = problem.kind;
   operation.mode = problem.descriptor->mode;
   operation.convolution_rank = static_cast<std::uint32_t>(problem.descriptor->pads.size());
@@ -35,7 +35,7 @@ ring::DnnOperation OperationOf(const Problem& problem) {
 }
 
 void AddConvolution(const Problem& problem, GraphWork& work) {
-  ring::DnnOperation operation = OperationOf(problem);
+  workload::DnnOperation operation = OperationOf(problem);
   GraphWork::AddInput(operation, work.Add(1, problem.first));
   GraphWork::AddInput(operation, work.Add(2, problem.second));
   GraphWork::AddOutput(operation, work.Add(3, problem.result));
@@ -45,7 +45,7 @@ void AddConvolution(const Problem& problem, GraphWork& work) {
 // Single precision without TF32, where the program asks for it.
 std::uint32_t EngineOf(const Problem& problem) {
   const bool plain = problem.descriptor->math_type == CUDNN_FMA_MATH;
-  return plain && problem.result.type == CUDA_R_32F ? ring::kPlainDnnEngine : 0;
+  return plain && problem.result.type == CUDA_R_32F ? workload::kPlainDnnEngine : 0;
 }
 
 cudnnStatus_t Submit(const Context& context, std::span<const std::byte> work, void* result,
@@ -164,7 +164,7 @@ cudnnStatus_t BiasActivationForward(cudnnHandle_t handle, const void*,
   problem.result.is_virtual = true;
   GraphWork work;
   AddConvolution(problem, work);
-  ring::DnnOperation add{};
+  workload::DnnOperation add{};
   add.kind = CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR;
   add.mode = CUDNN_POINTWISE_ADD;
   GraphWork::AddInput(add, work.Add(3, problem.result));

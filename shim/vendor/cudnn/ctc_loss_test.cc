@@ -42,8 +42,8 @@ class CtcLossTest : public ::testing::Test {
   static std::uint64_t Address(int i) {
     return 0x6d0100000000 + static_cast<std::uint64_t>(i) * 0x10000000;
   }
-  ring::LibraryWork Last() {
-    return library::As<ring::LibraryWork>(library::LaunchedWork(agent_).back());
+  workload::Library Last() {
+    return library::As<workload::Library>(library::LaunchedWork(agent_).back());
   }
 
   core::FakeAgent& agent_;

@@ -22,7 +22,7 @@ TEST_F(CudnnTest, AConvolutionGraphBecomesOneWork) {
 
   const Graph graph = LastGraph();
   ASSERT_EQ(graph.operations.size(), 1u);
-  const ring::DnnOperation& op = graph.operations[0];
+  const workload::DnnOperation& op = graph.operations[0];
   EXPECT_EQ(op.kind, CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR);
   EXPECT_EQ(op.convolution_rank, 2u);
   EXPECT_EQ(op.pads[1], 1);

@@ -25,7 +25,7 @@ TEST_F(EnginesTest, AProgramThatForbidsTf32FindsAnEngineWithoutTensorCores) {
   ASSERT_EQ(Execute(PlanOf(graph, 0, 2), {'x', 'w', 'y'}), CUDNN_STATUS_SUCCESS);
   EXPECT_EQ(LastGraph().header.engine, 0u);
   ASSERT_EQ(Execute(PlanOf(graph, 1, 2), {'x', 'w', 'y'}), CUDNN_STATUS_SUCCESS);
-  EXPECT_EQ(LastGraph().header.engine, ring::kPlainDnnEngine);
+  EXPECT_EQ(LastGraph().header.engine, workload::kPlainDnnEngine);
 }
 
 TEST_F(EnginesTest, AFrontendMayNameTheEngineOfAnAttention) {

@@ -72,14 +72,15 @@ bool GraphNodes::AddNode(const Node& node, int depth, std::uint32_t* index) {
     return true;
   }
   if (depth > kDepthMax) return false;
-  ring::DnnNode header{.type = static_cast<std::uint32_t>(node.type), .attribute_count = 0};
+  workload::DnnNodeHead header{.type = static_cast<std::uint32_t>(node.type), .attribute_count = 0};
   std::string attributes;
   for (const auto& [name, attribute] : node.attributes) {
     if (!IsKept(attribute)) continue;
-    ring::DnnAttribute entry{.name = static_cast<std::uint32_t>(name),
-                             .type = static_cast<std::uint32_t>(attribute.type),
-                             .element_bytes = static_cast<std::uint32_t>(attribute.bytes.size()),
-                             .reference_count = static_cast<std::uint32_t>(attribute.nodes.size())};
+    workload::DnnAttributeHead entry{
+        .name = static_cast<std::uint32_t>(name),
+        .type = static_cast<std::uint32_t>(attribute.type),
+        .element_bytes = static_cast<std::uint32_t>(attribute.bytes.size()),
+        .reference_count = static_cast<std::uint32_t>(attribute.nodes.size())};
     if (attribute.bytes.size() + 4 * attribute.nodes.size() > kBytesMax) return false;
     Append(attributes, entry);
     AppendElements(node, name, attribute, attributes);
@@ -92,10 +93,10 @@ bool GraphNodes::AddNode(const Node& node, int depth, std::uint32_t* index) {
   }
   const bool has_value = HasValueSlot(node);
   if (has_value) {
-    Append(attributes, ring::DnnAttribute{.name = workload::kDnnValue,
-                                          .type = CUDNN_TYPE_INT32,
-                                          .element_bytes = sizeof(std::int32_t),
-                                          .reference_count = 0});
+    Append(attributes, workload::DnnAttributeHead{.name = workload::kDnnValue,
+                                                  .type = CUDNN_TYPE_INT32,
+                                                  .element_bytes = sizeof(std::int32_t),
+                                                  .reference_count = 0});
     Append(attributes, std::int32_t{0});
     ++header.attribute_count;
   }

@@ -1,6 +1,7 @@
-// The descriptors of an operation graph as bytes (ring::DnnNode), from which a worker that owns a
-// real GPU makes the graph again. Equal graphs have equal bytes: descriptors of equal content are
-// one node, and tensors have the numbers of the work instead of the program's identifiers.
+// The descriptors of an operation graph as bytes (workload::DnnNodeHead), from which a worker that
+// owns a real GPU makes the graph again. Equal graphs have equal bytes: descriptors of equal
+// content are one node, and tensors have the numbers of the work instead of the program's
+// identifiers.
 #pragma once
 
 #include <cstddef>

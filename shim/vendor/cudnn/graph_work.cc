@@ -22,10 +22,10 @@ std::uint64_t ExtentOf(const Tensor& tensor) {
 std::int64_t GraphWork::Add(std::int64_t uid, const Tensor& tensor) {
   const auto [found, is_new] = numbers_.try_emplace(uid, std::ssize(tensors_) + 1);
   if (!is_new) return found->second;
-  ring::DnnTensor entry{};
+  workload::DnnTensor entry{};
   entry.uid = found->second;
   entry.rank = static_cast<std::uint32_t>(
-      std::min<std::size_t>(tensor.dims.size(), static_cast<std::size_t>(ring::kMaxDnnDims)));
+      std::min<std::size_t>(tensor.dims.size(), static_cast<std::size_t>(workload::kMaxDnnDims)));
   std::copy_n(tensor.dims.begin(), entry.rank, entry.dims);
   std::copy_n(tensor.strides.begin(), std::min<std::size_t>(tensor.strides.size(), entry.rank),
               entry.strides);
@@ -41,13 +41,13 @@ std::int64_t GraphWork::NumberOf(std::int64_t uid) const {
   return found == numbers_.end() ? 0 : found->second;
 }
 
-void GraphWork::AddInput(ring::DnnOperation& operation, std::int64_t number) {
+void GraphWork::AddInput(workload::DnnOperation& operation, std::int64_t number) {
   if (operation.input_count < std::size(operation.inputs)) {
     operation.inputs[operation.input_count++] = number;
   }
 }
 
-void GraphWork::AddOutput(ring::DnnOperation& operation, std::int64_t number) {
+void GraphWork::AddOutput(workload::DnnOperation& operation, std::int64_t number) {
   if (operation.output_count < std::size(operation.outputs)) {
     operation.outputs[operation.output_count++] = number;
   }

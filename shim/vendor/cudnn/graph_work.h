@@ -1,4 +1,4 @@
-// Assembling a DnnGraphWork: tensors by the program's identifiers, renumbered in order of
+// Assembling a workload::DnnGraph: tensors by the program's identifiers, renumbered in order of
 // appearance so that equal graphs have equal bytes.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "services/contract/ring/work.h"
+#include "services/contract/workload/work.h"
 
 namespace eidolon::shim::cudnn {
 
@@ -30,21 +30,21 @@ class GraphWork {
   std::int64_t Add(std::int64_t uid, const Tensor& tensor);
   // That number; 0 for an identifier that was never added.
   std::int64_t NumberOf(std::int64_t uid) const;
-  void Add(const ring::DnnOperation& operation) { operations_.push_back(operation); }
+  void Add(const workload::DnnOperation& operation) { operations_.push_back(operation); }
 
-  static void AddInput(ring::DnnOperation& operation, std::int64_t number);
-  static void AddOutput(ring::DnnOperation& operation, std::int64_t number);
+  static void AddInput(workload::DnnOperation& operation, std::int64_t number);
+  static void AddOutput(workload::DnnOperation& operation, std::int64_t number);
 
   bool empty() const { return operations_.empty(); }
-  std::span<const ring::DnnTensor> tensors() const { return tensors_; }
-  std::span<const ring::DnnOperation> operations() const { return operations_; }
+  std::span<const workload::DnnTensor> tensors() const { return tensors_; }
+  std::span<const workload::DnnOperation> operations() const { return operations_; }
   // `nodes`: descriptors to make the graph again from (GraphNodes), or nothing.
   std::vector<std::byte> Bytes(std::uint32_t engine, std::string_view nodes) const;
 
  private:
   std::map<std::int64_t, std::int64_t> numbers_;  // By the program's identifier.
-  std::vector<ring::DnnTensor> tensors_;
-  std::vector<ring::DnnOperation> operations_;
+  std::vector<workload::DnnTensor> tensors_;
+  std::vector<workload::DnnOperation> operations_;
 };
 
 }  // namespace eidolon::shim::cudnn

@@ -111,7 +111,7 @@ void CopyNumbers(const Node& node, Name name, std::int64_t (&target)[4]) {
 }
 
 // What the descriptor that an operation refers to says about it.
-void ReadSettings(const Node& settings, ring::DnnOperation& operation) {
+void ReadSettings(const Node& settings, workload::DnnOperation& operation) {
   switch (settings.type) {
     case CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR:
       operation.mode = static_cast<std::uint32_t>(
@@ -171,7 +171,7 @@ class Builder {
     // Graphs inside graphs can multiply without bound.
     too_large_ |= work_.operations().size() >= kOperationsMax;
     if (too_large_) return;
-    ring::DnnOperation operation{};
+    workload::DnnOperation operation{};
     operation.kind = node.type;
     operation.phase = static_cast<std::uint32_t>(
         node.Get<std::int32_t>(CUDNN_ATTR_OPERATION_NORM_FWD_PHASE, 0, 0));
@@ -186,7 +186,7 @@ class Builder {
         } else if (other->type != CUDNN_BACKEND_TENSOR_DESCRIPTOR) {
           ReadSettings(*other, operation);
         } else if (IsOutput(node, name)) {
-          ring::DnnOperation& target = operation;
+          workload::DnnOperation& target = operation;
           GraphWork::AddOutput(target, AddTensor(*other, true));
         } else {
           inputs.emplace_back(InputOrder(name), other.get());
@@ -211,13 +211,13 @@ class Builder {
   bool unknown_type() const { return unknown_type_; }
   bool too_large() const { return too_large_; }
   bool unknown_convolution() const {
-    return std::ranges::any_of(work_.operations(), [](const ring::DnnOperation& operation) {
+    return std::ranges::any_of(work_.operations(), [](const workload::DnnOperation& operation) {
       return operation.convolution_rank > std::size(operation.pads);
     });
   }
 
  private:
-  static void ReadNormMode(const Node& node, ring::DnnOperation& operation) {
+  static void ReadNormMode(const Node& node, workload::DnnOperation& operation) {
     for (const Name name :
          {CUDNN_ATTR_OPERATION_NORM_FWD_MODE, CUDNN_ATTR_OPERATION_NORM_BWD_MODE}) {
       if (node.Find(name) == nullptr) continue;

@@ -64,7 +64,7 @@ class Issuer {
 
   void Multiply(const Gemm& gemm) {
     if (gemm.m == 0 || gemm.n == 0 || gemm.k == 0) return;
-    ring::GemmWork work{};
+    workload::Gemm work{};
     work.m = static_cast<std::uint64_t>(gemm.m);
     work.n = static_cast<std::uint64_t>(gemm.n);
     work.k = static_cast<std::uint64_t>(gemm.k);

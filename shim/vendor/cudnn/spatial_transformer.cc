@@ -42,7 +42,7 @@ Tensor GridOf(const TensorDescriptor& output) {
 cudnnStatus_t Submit(const Context& context, cudnnBackendDescriptorType_t kind,
                      std::initializer_list<Tensor> inputs, std::initializer_list<Tensor> outputs) {
   GraphWork work;
-  ring::DnnOperation operation{};
+  workload::DnnOperation operation{};
   operation.kind = kind;
   operation.mode = CUDNN_RESAMPLE_BILINEAR;
   std::int64_t uid = 0;

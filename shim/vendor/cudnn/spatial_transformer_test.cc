@@ -52,13 +52,13 @@ class SpatialTransformerTest : public ::testing::Test {
     return spatial_transformer::SamplerForward(handle_, transformer_, &alpha, x_, Buffer(0),
                                                Buffer(1), &beta, y_, Buffer(2));
   }
-  ring::DnnOperation LastOperation() {
+  workload::DnnOperation LastOperation() {
     const auto payload = library::LaunchedWork(agent_).back();
-    ring::DnnGraphWork graph;
+    workload::DnnGraph graph;
     std::memcpy(&graph, payload.data(), sizeof(graph));
-    ring::DnnOperation operation;
+    workload::DnnOperation operation;
     std::memcpy(&operation,
-                payload.data() + sizeof(graph) + graph.tensor_count * sizeof(ring::DnnTensor),
+                payload.data() + sizeof(graph) + graph.tensor_count * sizeof(workload::DnnTensor),
                 sizeof(operation));
     return operation;
   }
@@ -78,7 +78,7 @@ TEST_F(SpatialTransformerTest, SmallPicturesAreSampled) {
   ASSERT_TRUE(value::ProcessPending().IsKnown(Address(2), sizeof(output)));
   value::ProcessPending().Read(Address(2), output.data(), sizeof(output), 0, nullptr);
   EXPECT_EQ(output, (std::array<float, 6>{1.5F, 3, 0.5F, 11.5F, 13, 10.5F}));
-  const ring::DnnOperation operation = LastOperation();
+  const workload::DnnOperation operation = LastOperation();
   EXPECT_EQ(operation.kind, CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR);
   EXPECT_EQ(operation.input_count, 2u);
   EXPECT_EQ(operation.output_count, 1u);

@@ -8,16 +8,17 @@
 #include <cstring>
 #include <vector>
 
-#include "services/contract/ring/work.h"
+#include "services/contract/workload/dnn_nodes.h"
+#include "services/contract/workload/work.h"
 #include "shim/core/fake_agent.h"
 #include "shim/vendor/library/submitted_work.h"
 
 namespace eidolon::shim::cudnn {
 
 struct Graph {
-  ring::DnnGraphWork header;
-  std::vector<ring::DnnTensor> tensors;
-  std::vector<ring::DnnOperation> operations;
+  workload::DnnGraph header;
+  std::vector<workload::DnnTensor> tensors;
+  std::vector<workload::DnnOperation> operations;
   std::vector<std::byte> nodes;
 };
 
@@ -25,11 +26,11 @@ struct Graph {
 inline std::vector<std::uint32_t> NodeTypes(const Graph& graph) {
   std::vector<std::uint32_t> types;
   for (const std::byte *at = graph.nodes.data(), *end = at + graph.nodes.size(); at < end;) {
-    ring::DnnNode node;
+    workload::DnnNodeHead node;
     std::memcpy(&node, at, sizeof(node));
     at += sizeof(node);
     for (std::uint32_t i = 0; i < node.attribute_count; ++i) {
-      ring::DnnAttribute attribute;
+      workload::DnnAttributeHead attribute;
       std::memcpy(&attribute, at, sizeof(attribute));
       at += sizeof(attribute) + attribute.element_bytes +
             sizeof(std::uint32_t) * attribute.reference_count;
@@ -44,14 +45,15 @@ inline Graph LastGraphOf(core::FakeAgent& agent) {
   const auto works = library::LaunchedWork(agent);
   EXPECT_FALSE(works.empty());
   if (works.empty()) return {};
-  Graph graph{library::As<ring::DnnGraphWork>(works.back()), {}, {}, {}};
+  Graph graph{library::As<workload::DnnGraph>(works.back()), {}, {}, {}};
   graph.tensors.resize(graph.header.tensor_count);
   graph.operations.resize(graph.header.operation_count);
   const std::byte* at = works.back().data() + sizeof(graph.header);
-  std::memcpy(graph.tensors.data(), at, graph.tensors.size() * sizeof(ring::DnnTensor));
-  at += graph.tensors.size() * sizeof(ring::DnnTensor);
-  std::memcpy(graph.operations.data(), at, graph.operations.size() * sizeof(ring::DnnOperation));
-  at += graph.operations.size() * sizeof(ring::DnnOperation);
+  std::memcpy(graph.tensors.data(), at, graph.tensors.size() * sizeof(workload::DnnTensor));
+  at += graph.tensors.size() * sizeof(workload::DnnTensor);
+  std::memcpy(graph.operations.data(), at,
+              graph.operations.size() * sizeof(workload::DnnOperation));
+  at += graph.operations.size() * sizeof(workload::DnnOperation);
   graph.nodes.assign(at, at + graph.header.node_bytes);
   return graph;
 }

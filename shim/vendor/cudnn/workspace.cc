@@ -11,8 +11,8 @@
 namespace eidolon::shim::cudnn {
 namespace {
 
-using ring::DnnOperation;
-using ring::DnnTensor;
+using workload::DnnOperation;
+using workload::DnnTensor;
 
 // The tensor with a number; nullptr without one.
 const DnnTensor* Find(std::span<const DnnTensor> tensors, std::int64_t number) {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "services/contract/ring/work.h"
+#include "services/contract/workload/work.h"
 
 namespace eidolon::shim::cudnn {
 
@@ -18,7 +18,7 @@ namespace eidolon::shim::cudnn {
 //     scaled_dot_product_flash_attention.h: the dP workspace). Attention in FP8 has none
 //     (sdpa_fp8_bwd.h).
 // Everything else runs without.
-std::int64_t WorkspaceOf(std::span<const ring::DnnTensor> tensors,
-                         std::span<const ring::DnnOperation> operations);
+std::int64_t WorkspaceOf(std::span<const workload::DnnTensor> tensors,
+                         std::span<const workload::DnnOperation> operations);
 
 }  // namespace eidolon::shim::cudnn

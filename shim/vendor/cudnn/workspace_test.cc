@@ -9,9 +9,9 @@
 namespace eidolon::shim::cudnn {
 namespace {
 
-ring::DnnTensor Tensor(std::int64_t number, std::vector<std::int64_t> dims, std::uint32_t type,
-                       bool is_virtual = false) {
-  ring::DnnTensor tensor{};
+workload::DnnTensor Tensor(std::int64_t number, std::vector<std::int64_t> dims, std::uint32_t type,
+                           bool is_virtual = false) {
+  workload::DnnTensor tensor{};
   tensor.uid = number;
   std::ranges::copy(dims, tensor.dims);
   tensor.rank = static_cast<std::uint32_t>(dims.size());
@@ -20,9 +20,9 @@ ring::DnnTensor Tensor(std::int64_t number, std::vector<std::int64_t> dims, std:
   return tensor;
 }
 
-ring::DnnOperation Operation(std::uint32_t kind, std::vector<std::int64_t> inputs,
-                             std::int64_t output) {
-  ring::DnnOperation operation{};
+workload::DnnOperation Operation(std::uint32_t kind, std::vector<std::int64_t> inputs,
+                                 std::int64_t output) {
+  workload::DnnOperation operation{};
   operation.kind = kind;
   std::ranges::copy(inputs, operation.inputs);
   operation.input_count = static_cast<std::uint32_t>(inputs.size());
@@ -38,17 +38,17 @@ std::int64_t OfAttention(std::int64_t queries, std::int64_t keys, std::uint32_t 
   const std::vector<std::int64_t> scores = {2, 8, queries, keys};
   const std::vector<std::int64_t> rows = {2, 8, queries, 128};
   const std::vector<std::int64_t> columns = {2, 8, keys, 128};
-  const std::vector<ring::DnnTensor> tensors = {Tensor(1, rows, type),
-                                                Tensor(2, {2, 8, 128, keys}, type),
-                                                Tensor(3, scores, CUDA_R_32F, true),
-                                                Tensor(4, columns, CUDA_R_16BF),
-                                                Tensor(5, scores, CUDA_R_16BF, true),
-                                                Tensor(6, columns, CUDA_R_16BF),
-                                                Tensor(7, rows, accumulator)};
+  const std::vector<workload::DnnTensor> tensors = {Tensor(1, rows, type),
+                                                    Tensor(2, {2, 8, 128, keys}, type),
+                                                    Tensor(3, scores, CUDA_R_32F, true),
+                                                    Tensor(4, columns, CUDA_R_16BF),
+                                                    Tensor(5, scores, CUDA_R_16BF, true),
+                                                    Tensor(6, columns, CUDA_R_16BF),
+                                                    Tensor(7, rows, accumulator)};
   const auto gemm = [](std::vector<std::int64_t> inputs, std::int64_t output) {
     return Operation(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR, std::move(inputs), output);
   };
-  const std::vector<ring::DnnOperation> operations = {
+  const std::vector<workload::DnnOperation> operations = {
       gemm({1, 2}, 3), gemm({3, 1}, 4), gemm({1, 2}, 5), gemm({5, 1}, 6), gemm({5, 4}, 7)};
   return WorkspaceOf(tensors, operations);
 }
@@ -68,9 +68,9 @@ TEST(WorkspaceTest, AttentionInEightBitsNeedsNone) {
 
 TEST(WorkspaceTest, NarrowFilterGradientsAreAddedUpInSinglePrecision) {
   const auto of_type = [](std::uint32_t type) {
-    const std::vector<ring::DnnTensor> tensors = {Tensor(1, {8, 64, 28, 28}, type),
-                                                  Tensor(2, {64, 64, 3, 3}, type)};
-    const std::vector<ring::DnnOperation> operations = {
+    const std::vector<workload::DnnTensor> tensors = {Tensor(1, {8, 64, 28, 28}, type),
+                                                      Tensor(2, {64, 64, 3, 3}, type)};
+    const std::vector<workload::DnnOperation> operations = {
         Operation(CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR, {1, 1}, 2)};
     return WorkspaceOf(tensors, operations);
   };

@@ -36,7 +36,7 @@ TEST_F(TransformTest, RunsAsOneCountedCall) {
 
   const auto launched = library::LaunchedWork(agent_);
   ASSERT_EQ(launched.size(), 1u);
-  const auto work = library::As<ring::LibraryWork>(launched[0]);
+  const auto work = library::As<workload::Library>(launched[0]);
   EXPECT_EQ(library::NameOf(launched[0]), "cufft.transform");
   EXPECT_EQ(work.flops, 5u * 1024 * 10 * 8);
   EXPECT_EQ(work.memory_bytes, 2u * 8 * 1024 * 8);

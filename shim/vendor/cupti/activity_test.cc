@@ -15,7 +15,7 @@
 
 #include "services/contract/ring/activity.h"
 #include "services/contract/ring/record.h"
-#include "services/contract/ring/work.h"
+#include "services/contract/workload/work.h"
 #include "shim/api/rows.h"
 #include "shim/core/enter.h"
 #include "shim/core/fake_agent.h"
@@ -107,9 +107,9 @@ class ActivityFlushTest : public ::testing::Test {
 
   // Launches a kernel by a call of the runtime, or of a library.
   static std::uint64_t Launch(const char* function) {
-    ring::KernelWork kernel{};
+    workload::Kernel kernel{};
     constexpr std::string_view kName = "_Z3addPf";
-    kernel.header = {.kind = ring::WorkKind::kKernel, .bytes = sizeof(kernel) + 8};
+    kernel.header = {.kind = workload::WorkKind::kKernel, .bytes = sizeof(kernel) + 8};
     kernel.grid = {4, 2, 1};
     kernel.block = {128, 1, 1};
     kernel.registers = 40;

@@ -4,7 +4,7 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "services/contract/ring/work.h"
+#include "services/contract/workload/work.h"
 #include "shim/core/intern_work.h"
 #include "shim/core/session.h"
 #include "shim/gpu/device/device.h"
@@ -42,8 +42,8 @@ void ShapeOfLibraryCall(std::span<const std::byte> definition, std::uint32_t ord
                         CUpti_ActivityKernel11* record) {
   record->gridY = record->gridZ = record->blockY = record->blockZ = 1;
   record->blockX = kLibraryThreads;
-  if (As<ring::WorkHeader>(definition).kind == ring::WorkKind::kGemm) {
-    const auto& gemm = As<ring::GemmWork>(definition);
+  if (As<workload::WorkHeader>(definition).kind == workload::WorkKind::kGemm) {
+    const auto& gemm = As<workload::Gemm>(definition);
     const std::uint64_t tiles = (gemm.m + kTile - 1) / kTile * ((gemm.n + kTile - 1) / kTile);
     record->gridX = static_cast<std::int32_t>(std::min<std::uint64_t>(tiles, INT32_MAX));
     record->gridZ = static_cast<std::int32_t>(std::clamp<std::uint64_t>(gemm.batch, 1, INT32_MAX));
@@ -53,7 +53,7 @@ void ShapeOfLibraryCall(std::span<const std::byte> definition, std::uint32_t ord
   }
 }
 
-void ShapeOfKernel(const ring::KernelWork& kernel, CUpti_ActivityKernel11* record) {
+void ShapeOfKernel(const workload::Kernel& kernel, CUpti_ActivityKernel11* record) {
   record->gridX = static_cast<std::int32_t>(kernel.grid.x);
   record->gridY = static_cast<std::int32_t>(kernel.grid.y);
   record->gridZ = static_cast<std::int32_t>(kernel.grid.z);
@@ -86,8 +86,8 @@ void AddKernel(const IssuedWork& work, const ring::CompletedOperation& operation
   record.channelType = CUPTI_CHANNEL_TYPE_COMPUTE;
   if (!definition.empty()) {
     record.name = NameWork(definition);
-    if (As<ring::WorkHeader>(definition).kind == ring::WorkKind::kKernel) {
-      ShapeOfKernel(As<ring::KernelWork>(definition), &record);
+    if (As<workload::WorkHeader>(definition).kind == workload::WorkKind::kKernel) {
+      ShapeOfKernel(As<workload::Kernel>(definition), &record);
     } else {
       ShapeOfLibraryCall(definition, record.deviceId, &record);
     }
@@ -117,7 +117,7 @@ struct CopyEnds {
   CUpti_ActivityMemoryKind destination;
 };
 
-CopyEnds EndsOf(const ring::CopyWork& copy) {
+CopyEnds EndsOf(const workload::Copy& copy) {
   const CUpti_ActivityMemoryKind host =
       copy.pinned != 0 ? CUPTI_ACTIVITY_MEMORY_KIND_PINNED : CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE;
   constexpr auto kDevice = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
@@ -136,7 +136,7 @@ CopyEnds EndsOf(const ring::CopyWork& copy) {
 }
 
 void AddCopy(const IssuedWork& work, const ring::CompletedOperation& operation, const RunTime& time,
-             const ring::CopyWork& copy, RecordGroup* group) {
+             const workload::Copy& copy, RecordGroup* group) {
   const CopyEnds ends = EndsOf(copy);
   if (copy.kind == workload::CopyKind::kPeer && copy.peer_device >= 0 &&
       work.kinds.test(CUPTI_ACTIVITY_KIND_MEMCPY2)) {
@@ -172,7 +172,7 @@ void AddCopy(const IssuedWork& work, const ring::CompletedOperation& operation, 
 }
 
 void AddMemset(const IssuedWork& work, const ring::CompletedOperation& operation,
-               const RunTime& time, const ring::CopyWork& copy, RecordGroup* group) {
+               const RunTime& time, const workload::Copy& copy, RecordGroup* group) {
   if (!work.kinds.test(CUPTI_ACTIVITY_KIND_MEMSET)) return;
   CUpti_ActivityMemset4 record{};
   record.kind = CUPTI_ACTIVITY_KIND_MEMSET;
@@ -216,12 +216,12 @@ void AddDeviceRecord(const IssuedWork& work, const ring::CompletedOperation& ope
     AddKernel(work, operation, time, definition, group);
     return;
   }
-  switch (As<ring::WorkHeader>(definition).kind) {
-    case ring::WorkKind::kCopy:
-      AddCopy(work, operation, time, As<ring::CopyWork>(definition), group);
+  switch (As<workload::WorkHeader>(definition).kind) {
+    case workload::WorkKind::kCopy:
+      AddCopy(work, operation, time, As<workload::Copy>(definition), group);
       break;
-    case ring::WorkKind::kMemset:
-      AddMemset(work, operation, time, As<ring::CopyWork>(definition), group);
+    case workload::WorkKind::kMemset:
+      AddMemset(work, operation, time, As<workload::Copy>(definition), group);
       break;
     default:
       AddKernel(work, operation, time, definition, group);

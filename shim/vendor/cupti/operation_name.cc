@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "services/base/text.h"
-#include "services/contract/ring/work.h"
+#include "services/contract/workload/work.h"
 
 namespace eidolon::shim::cupti {
 namespace {
@@ -60,13 +60,13 @@ std::string NcclName(const ring::CommunicationOp& op) {
 namespace {
 
 const char* MakeName(std::span<const std::byte> definition) {
-  switch (As<ring::WorkHeader>(definition).kind) {
-    case ring::WorkKind::kKernel:
-      return Keep(NameBehind<ring::KernelWork>(definition));
-    case ring::WorkKind::kLibrary:
-      return Keep(NameBehind<ring::LibraryWork>(definition));
-    case ring::WorkKind::kGemm: {
-      const auto& gemm = As<ring::GemmWork>(definition);
+  switch (As<workload::WorkHeader>(definition).kind) {
+    case workload::WorkKind::kKernel:
+      return Keep(NameBehind<workload::Kernel>(definition));
+    case workload::WorkKind::kLibrary:
+      return Keep(NameBehind<workload::Library>(definition));
+    case workload::WorkKind::kGemm: {
+      const auto& gemm = As<workload::Gemm>(definition);
       std::string name = base::StrCat("gemm ", gemm.m, "x", gemm.n, "x", gemm.k);
       if (gemm.batch > 1) name += base::StrCat(" x", gemm.batch);
       return Keep(std::move(name));

@@ -20,12 +20,12 @@ class CusolverTest : public ::testing::Test {
   static T* Device(int i) {
     return reinterpret_cast<T*>(0x200000000000 + i * 0x1000000ll);
   }
-  ring::LibraryWork Last(std::string_view name) {
+  workload::Library Last(std::string_view name) {
     const auto works = library::LaunchedWork(agent_);
     EXPECT_FALSE(works.empty());
     if (works.empty()) return {};
     EXPECT_EQ(library::NameOf(works.back()), name);
-    return library::As<ring::LibraryWork>(works.back());
+    return library::As<workload::Library>(works.back());
   }
   static bool IsZero(const int* info) {
     int value = -1;

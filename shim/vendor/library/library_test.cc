@@ -47,7 +47,7 @@ TEST(LibraryTest, ACallBecomesNamedWorkWithItsNumbers) {
 
   const auto works = LaunchedWork(agent);
   ASSERT_EQ(works.size(), 1u);
-  const auto work = As<ring::LibraryWork>(works[0]);
+  const auto work = As<workload::Library>(works[0]);
   EXPECT_EQ(NameOf(works[0]), "test.call");
   EXPECT_EQ(work.flops, 10u);
   EXPECT_EQ(work.memory_bytes, 20u);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "services/contract/ring/record.h"
-#include "services/contract/ring/work.h"
+#include "services/contract/workload/work.h"
 #include "shim/core/fake_agent.h"
 #include "shim/gpu/context/context.h"
 
@@ -30,9 +30,9 @@ Work As(const std::vector<std::byte>& definition) {
   return work;
 }
 
-// The name of a LibraryWork.
+// The name of a workload::Library.
 inline std::string NameOf(const std::vector<std::byte>& definition) {
-  const auto work = As<ring::LibraryWork>(definition);
+  const auto work = As<workload::Library>(definition);
   return {reinterpret_cast<const char*>(definition.data()) + sizeof(work), work.name_bytes};
 }
 

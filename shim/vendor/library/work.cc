@@ -37,10 +37,10 @@ void NameWriter(std::string_view name) noexcept {
 
 gpu::Status Submit(gpu::StreamHandle stream, const Call& call) noexcept {
   NameWriter(call.name);
-  ring::LibraryWork work{};
+  workload::Library work{};
   const std::size_t number_bytes = call.numbers.size() * sizeof(std::int64_t);
   const std::size_t bytes = sizeof(work) + call.name.size() + number_bytes;
-  work.header = {ring::WorkKind::kLibrary, static_cast<std::uint32_t>(bytes)};
+  work.header = {workload::WorkKind::kLibrary, static_cast<std::uint32_t>(bytes)};
   work.flops = call.flops;
   work.memory_bytes = call.memory_bytes;
   work.type = call.type;
@@ -55,7 +55,7 @@ gpu::Status Submit(gpu::StreamHandle stream, const Call& call) noexcept {
   return gpu::Submit(stream, {definition, bytes});
 }
 
-gpu::Status Submit(gpu::StreamHandle stream, ring::GemmWork work) noexcept {
+gpu::Status Submit(gpu::StreamHandle stream, workload::Gemm work) noexcept {
   NameWriter("cublas.gemm");
   return gpu::Submit(stream, std::as_bytes(std::span(&work, 1)));
 }

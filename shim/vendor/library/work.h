@@ -7,7 +7,7 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "services/contract/ring/work.h"
+#include "services/contract/workload/work.h"
 #include "shim/gpu/status.h"
 #include "shim/gpu/stream/submit.h"
 
@@ -24,7 +24,7 @@ struct Call {
 };
 gpu::Status Submit(gpu::StreamHandle stream, const Call& call) noexcept;
 
-gpu::Status Submit(gpu::StreamHandle stream, ring::GemmWork work) noexcept;
+gpu::Status Submit(gpu::StreamHandle stream, workload::Gemm work) noexcept;
 
 // What the work submitted last on the stream does to known values: now, or at every replay of the
 // graph that the stream is captured into.

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "services/contract/ring/work.h"
 #include "services/contract/workload/copy_kind.h"
+#include "services/contract/workload/work.h"
 #include "shim/core/python_line.h"
 #include "shim/core/session.h"
 #include "shim/gpu/context/context.h"
@@ -35,7 +35,7 @@ bool IsPointToPoint(const Operation& operation) {
 ncclResult_t CopyAlone(cudaStream_t stream, const Operation& operation) {
   if (operation.output_bytes == 0 || operation.input == operation.output) return ncclSuccess;
   if (operation.input_bytes == 0) return ncclSuccess;
-  ring::CopyWork work{};
+  workload::Copy work{};
   work.kind = workload::CopyKind::kDeviceToDevice;
   work.bytes = work.row_bytes = operation.output_bytes;
   if (gpu::Submit(stream, std::as_bytes(std::span(&work, 1))) != gpu::Status::kSuccess) {
