@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "services/contract/collective/values.h"
 #include "services/contract/ring/layout.h"
 #include "services/contract/ring/record_header.h"
 
@@ -35,14 +36,14 @@ struct CommunicationOp {
   std::uint32_t in_place;
 };
 
-// Operations whose large buffer is at most this long carry values, when they are known. Programs
-// send each other pickled objects as bytes, a checkpoint's description among them.
+constexpr bool Reduces(const CommunicationOp& op) {
+  return op.kind == CommunicationKind::kAllReduce || op.kind == CommunicationKind::kReduceScatter ||
+         op.kind == CommunicationKind::kReduce;
+}
+
+// Of the large buffer of an operation that carries values.
 constexpr std::uint64_t ValueBytesMax(const CommunicationOp& op) {
-  const bool reduces = op.kind == CommunicationKind::kAllReduce ||
-                       op.kind == CommunicationKind::kReduceScatter ||
-                       op.kind == CommunicationKind::kReduce;
-  const bool is_byte = op.data_type <= 1;  // ncclInt8, ncclUint8.
-  return is_byte && !reduces ? kPayloadBytes : 64 << 10;
+  return collective::ValueBytesMax(Reduces(op), op.data_type);
 }
 
 // id2 of kCollectiveValues for the bytes of a receive: sends and receives are numbered by pair and

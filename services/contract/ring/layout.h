@@ -59,6 +59,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "services/contract/collective/values.h"
 #include "services/contract/ring/device_properties.h"
 #include "services/contract/ring/host_costs.h"
 #include "services/contract/ring/server_page.h"
@@ -68,7 +69,7 @@ namespace eidolon::ring {
 inline constexpr int kMaxDevices = 16;
 inline constexpr int kReplySlots = 256;
 // Largest payload of an answer. The slots' memory is used as far as answers reach.
-inline constexpr std::size_t kPayloadBytes = 4 << 20;
+inline constexpr std::size_t kPayloadBytes = collective::kValueBytesLimit;
 inline constexpr std::size_t kRingBytes = 16 << 20;
 inline constexpr std::size_t kMaxRecordBytes = kPayloadBytes + (1 << 20);
 

@@ -30,10 +30,7 @@ base::Result<void> CheckTransfers(const Operation& operation, std::int32_t size)
 }  // namespace
 
 std::uint64_t ValueBytesMax(const Operation& operation) {
-  const bool reduces = operation.kind == Kind::kAllReduce ||
-                       operation.kind == Kind::kReduceScatter || operation.kind == Kind::kReduce;
-  const bool is_byte = operation.data_type <= 1;  // ncclInt8, ncclUint8.
-  return is_byte && !reduces ? kPayloadBytesMax : 64 << 10;
+  return ::eidolon::collective::ValueBytesMax(Reduces(operation.kind), operation.data_type);
 }
 
 std::uint64_t BytesOf(const Operation& operation) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "services/base/error.h"
+#include "services/contract/collective/values.h"
 #include "services/network/collective/kind.h"
 #include "services/network/collective/shape.h"
 #include "services/network/collective/traffic.h"
@@ -16,8 +17,7 @@ namespace eidolon::network::communicator {
 
 using collective::Kind;
 
-// A send or a broadcast of bytes, which may be a pickled object, carries values up to this size.
-inline constexpr std::uint64_t kPayloadBytesMax = 4 << 20;
+using ::eidolon::collective::kValueBytesLimit;
 
 // A send or receive within a group.
 struct TransferCall {
@@ -40,8 +40,7 @@ struct Operation {
   std::string site;
 };
 
-// Operations whose buffers are at most this large per rank carry values: of bytes more than of
-// numbers, and more than what is reduced.
+// Of the buffer, per rank, of an operation that carries values.
 std::uint64_t ValueBytesMax(const Operation& operation);
 
 // What a member sends or receives, whichever is more.

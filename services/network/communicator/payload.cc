@@ -71,7 +71,7 @@ bool CarriesValues(const Operation& operation, std::size_t ranks) {
   if (operation.bytes <= ValueBytesMax(operation) * (whole ? 1 : ranks)) return true;
   // Members that give nothing wait for what the root may give.
   const bool is_given = operation.kind == Kind::kBroadcast || operation.kind == Kind::kScatter;
-  return is_given && operation.bytes <= kPayloadBytesMax;
+  return is_given && operation.bytes <= kValueBytesLimit;
 }
 
 std::vector<Payload> ResultsOf(const Operation& operation, std::span<const Payload> inputs,

@@ -20,7 +20,7 @@ namespace {
 std::vector<Payload> SplitInput(const Operation& operation, const Payload& input) {
   std::uint64_t total = 0;
   for (const TransferCall& call : operation.transfers) {
-    if (call.send && call.bytes > kPayloadBytesMax) return {};
+    if (call.send && call.bytes > kValueBytesLimit) return {};
     if (call.send) total += call.bytes;
   }
   std::vector<Payload> parts(operation.transfers.size());
@@ -107,7 +107,7 @@ std::optional<TransferTable::Values> TransferTable::ValuesOf(GroupId id, Group& 
     if (known) all += *sent;
   }
   // Nobody waits for the values of longer receives.
-  if (!any_known && group.smallest_receive > kPayloadBytesMax) return std::nullopt;
+  if (!any_known && group.smallest_receive > kValueBytesLimit) return std::nullopt;
   return Values{.group = id, .result = known ? Payload(std::move(all)) : std::nullopt};
 }
 

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "services/contract/collective/values.h"
 #include "services/contract/ring/layout.h"
 #include "shim/value/object.h"
 #include "shim/value/pending.h"
@@ -58,15 +59,11 @@ void Spend(const ring::CommunicationOp& op, std::uint64_t bytes) {
 // Results of custom reductions (scaled sums) are not computed, and rounding of narrow floats is
 // NCCL's own.
 bool IsComputable(const ring::CommunicationOp& op) {
-  const bool reduces = op.kind == CommunicationKind::kAllReduce ||
-                       op.kind == CommunicationKind::kReduce ||
-                       op.kind == CommunicationKind::kReduceScatter;
-  return !reduces || (op.reduction < ncclNumOps && op.data_type < ncclFloat8e4m3);
+  return !ring::Reduces(op) || (op.reduction < ncclNumOps && op.data_type < ncclFloat8e4m3);
 }
 
 bool MayMoveObjects(const ring::CommunicationOp& op) {
-  const bool is_byte = op.data_type == ncclInt8 || op.data_type == ncclUint8;
-  return is_byte &&
+  return ::eidolon::collective::IsByte(op.data_type) &&
          (op.kind == CommunicationKind::kAllGather || op.kind == CommunicationKind::kGather ||
           op.kind == CommunicationKind::kScatter || op.kind == CommunicationKind::kBroadcast ||
           op.kind == CommunicationKind::kSend || op.kind == CommunicationKind::kReceive);
