@@ -123,11 +123,11 @@ grpc::Status TimingService::Estimate(grpc::ServerContext* context,
                                      v1::EstimateResponse* response) {
   if (const auto admitted = Admit(context); !admitted.ok()) return admitted;
   const std::int64_t begin = clock_.MonotonicNs();
+  AskedGpu gpu;
+  if (auto found = FindGpu(*request, gpu); !found.ok()) return found;
   if (auto known = workload::CheckVersion(request->layout_version()); !known) {
     return runtime::ToStatus(known.error());
   }
-  AskedGpu gpu;
-  if (auto found = FindGpu(*request, gpu); !found.ok()) return found;
   if (request->definitions_size() > kBatchMax) {
     return {grpc::StatusCode::INVALID_ARGUMENT, StrCat("a batch of ", request->definitions_size(),
                                                        " definitions is larger than ", kBatchMax)};
