@@ -17,6 +17,7 @@
 #include "services/timing/kernel/grouped_gemm.h"
 #include "services/timing/kernel/work_key.h"
 #include "services/timing/model/measurements.h"
+#include "services/timing/model/power_model.h"
 #include "services/timing/work_messages.h"
 
 namespace eidolon::timing {
@@ -205,6 +206,8 @@ void TimingService::Answer(const std::string& definition, const AskedGpu& gpu, Q
   if (gpu.scaled && !counted) {
     question.answer = estimator_.AtClock(question.modelled, *gpu.own, *gpu.scaled, *question.work);
   }
+  question.answer->draw = model::DrawOf(gpu.scaled ? *gpu.scaled : *gpu.own, question.answer->duty,
+                                        question.answer->duration);
   answers_.Add(question.cache_key, *question.answer);
   if (!gpu.own->fixed) Report(definition, *question.answer);
 }

@@ -16,6 +16,8 @@ std::uint32_t Megahertz(std::uint64_t hertz) {
   return static_cast<std::uint32_t>((hertz + 500'000) / 1'000'000);
 }
 
+std::uint32_t Milliwatts(double watts) { return static_cast<std::uint32_t>(watts * 1e3 + 0.5); }
+
 }  // namespace
 
 void ToMessage(const model::Estimate& estimate, common::v1::Estimate& message) {
@@ -24,6 +26,10 @@ void ToMessage(const model::Estimate& estimate, common::v1::Estimate& message) {
   message.set_source(estimate::wire::ToMessage(estimate.source));
   message.set_relative_error(static_cast<float>(estimate.relative_error));
   message.set_family(estimate.family.data(), estimate.family.size());
+  if (estimate.draw.watts > 0) {
+    message.set_power_milliwatts(Milliwatts(estimate.draw.watts));
+    message.set_clock_share(static_cast<float>(estimate.draw.clock_share));
+  }
   const kernel::WorkCounts& counts = estimate.counts;
   if (counts.matrix_flops > 0) {
     message.mutable_counts()->set_matrix_flops(Whole(counts.matrix_flops));
@@ -78,6 +84,10 @@ void ToMessage(const gpu_model::GpuModel& gpu, v1::Gpu& message) {
   message.set_graph_gap_picoseconds(static_cast<std::uint64_t>(gpu.graph_gap.ps));
   message.set_launch_latency_picoseconds(static_cast<std::uint64_t>(gpu.launch_latency.ps));
   for (const auto& [type, rate] : gpu.peak_flops) (*message.mutable_peak_flops())[type] = rate;
+  if (gpu.power && !gpu.fixed) {
+    message.mutable_power()->set_floor_milliwatts(Milliwatts(gpu.power->floor_watts));
+    message.mutable_power()->set_held_share(gpu.power->held_share);
+  }
   if (!gpu.fixed) return;
   v1::FixedDurations& fixed = *message.mutable_fixed();
   fixed.set_host_call_picoseconds(static_cast<std::uint64_t>(gpu.fixed->host_call.ps));

@@ -164,6 +164,9 @@ void CostCache::Learn(std::uint32_t number, const common::v1::Estimate& estimate
     picoseconds = static_cast<std::uint64_t>(std::min<Wide>(scaled, kLongest));
   }
   entry.work.duration.ps = static_cast<std::int64_t>(picoseconds);
+  const double share = std::clamp(static_cast<double>(estimate.clock_share()), 0.0, 1.0);
+  entry.work.draw = {.milliwatts = estimate.power_milliwatts(),
+                     .clock_share = static_cast<std::uint32_t>(share * device::kWholeShare)};
   const iteration::WorkCounts counts = CountsOf(estimate.counts());
   entry.tells_tokens = counts.lookups.indices > 0 || counts.matrix_flops > 0;
   entry.basis = InternBasis(KnownSource(estimate.source()), estimate.relative_error(),

@@ -11,11 +11,14 @@ Signal Dispatcher::AddWork(const Place& place, const Signal& after, const Work& 
   EmulatedGpu& gpu = (*parts_.gpus)[place.device];
   const Duration gap = place.gap;
   const SimTime local = std::max(after.local + gap, place.host_ready);
+  const bool limited = gpu.power.IsLimited();
+  const Duration alone =
+      limited ? gpu.power.Stretch(local, work.duration, work.draw) : work.duration;
   const Duration duration = gpu.contention.Place({.lane = place.lane,
                                                   .resource = work.resource,
                                                   .share = work.share,
                                                   .start = local,
-                                                  .alone = work.duration,
+                                                  .alone = alone,
                                                   .issued = place.host_clock});
   ResolvedOp op{.sequence = next_sequence_++,
                 .stream = place.stream,
@@ -25,6 +28,10 @@ Signal Dispatcher::AddWork(const Place& place, const Signal& after, const Work& 
                 .tag = work.tag,
                 .ready = std::max(after.at + gap, place.host_ready),
                 .released_by = after.at + gap >= place.host_ready ? after.source : 0};
+  if (limited) {
+    op.microjoules = gpu.power.Spend(local, duration, work.duration, work.draw);
+    op.milliwatts = static_cast<std::uint32_t>(gpu.power.milliwatts());
+  }
   if (after.node == 0) {
     op.start = op.ready;
     op.finish = op.start + duration;

@@ -3,17 +3,20 @@
 
 #include "services/agent/device/contention.h"
 #include "services/agent/device/operation.h"
+#include "services/agent/device/power_clock.h"
 #include "services/base/check.h"
 
 namespace eidolon::agent::device {
 
 struct EmulatedGpu {
-  explicit EmulatedGpu(const Traits& facts) : traits(facts), contention(facts.launch_gap) {
+  explicit EmulatedGpu(const Traits& facts)
+      : traits(facts), contention(facts.launch_gap), power(facts.power) {
     CHECK(traits.multiprocessors > 0);
   }
 
   Traits traits;
   Contention contention;
+  PowerClock power;
 };
 
 }  // namespace eidolon::agent::device

@@ -339,5 +339,40 @@ TEST_F(EngineTest, OpenWorkIsForgottenOnceResolved) {
   }
 }
 
+// Of a GPU whose power is known.
+class PowerTest : public ::testing::Test, public Sink {
+ protected:
+  void OpResolved(const ResolvedOp& op) override { last_ = op; }
+  void CollectiveReady(std::uint64_t, SimTime) override {}
+  void WaitEnded(std::uint64_t, SimTime) override {}
+  Duration LengthAfter(int launches, const Draw& draw) {
+    Engine engine({{.multiprocessors = 132,
+                    .power = {.floor_milliwatts = 100'000, .room_milliwatts = 500'000}}},
+                  this);
+    for (int i = 0; i < launches; ++i) {
+      EXPECT_TRUE(engine.Launch({}, {.duration = Duration::Microseconds(100), .draw = draw}));
+    }
+    return last_.finish - last_.start;
+  }
+  ResolvedOp last_;
+};
+
+TEST_F(PowerTest, LaunchesWithoutPauseTakeLongerUnderTheLimit) {
+  const Draw draw = {.milliwatts = 1'000'000, .clock_share = 1024};
+
+  EXPECT_EQ(LengthAfter(10, draw), Duration::Microseconds(100));
+  EXPECT_EQ(last_.microjoules, 100'000u);
+  const Duration held = LengthAfter(2000, draw);
+  EXPECT_GT(held, Duration::Microseconds(125));
+  EXPECT_LT(held, Duration::Microseconds(127));
+  EXPECT_LT(last_.microjoules, 64'000u);
+  EXPECT_NEAR(last_.milliwatts, 600'000, 5'000);
+}
+
+TEST_F(PowerTest, LaunchesBelowTheLimitKeepTheirTime) {
+  EXPECT_EQ(LengthAfter(2000, {.milliwatts = 450'000, .clock_share = 1024}),
+            Duration::Microseconds(100));
+}
+
 }  // namespace
 }  // namespace eidolon::agent::device

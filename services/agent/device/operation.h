@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "services/agent/device/contention.h"
+#include "services/agent/device/power_clock.h"
 #include "services/base/sim_time.h"
 
 namespace eidolon::agent::device {
@@ -16,6 +17,7 @@ struct Traits {
   base::Duration graph_gap;       // The same between nodes of a graph.
   base::Duration callback_cost;   // A host function in a stream.
   std::uint32_t multiprocessors = 1;
+  PowerTraits power;
 };
 
 // Where and when the program made a call.
@@ -27,10 +29,11 @@ struct Call {
 
 // What one operation costs.
 struct Work {
-  base::Duration duration;  // Alone on the device.
+  base::Duration duration;  // Alone on the device, at its burst clock.
   Resource resource = Resource::kMultiprocessors;
   std::uint32_t share = kWholeShare;
   std::uint32_t tag = 0;  // The caller's number; comes back in ResolvedOp.
+  Draw draw;
 };
 
 // A collective as the engine sees it.
@@ -58,6 +61,8 @@ struct ResolvedOp {
   base::SimTime finish;
   // Sequence + 1 of the operation that it was ready behind; 0: nothing but calls of the host.
   std::uint64_t released_by;
+  std::uint64_t microjoules = 0;  // Above the floor of the GPU's power.
+  std::uint32_t milliwatts = 0;   // Of the GPU, a mean over the time before it (power_clock.h).
 };
 
 // Receives what the engine finds out. Calls come from inside the engine's methods and must not call

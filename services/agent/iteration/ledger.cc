@@ -71,6 +71,8 @@ Report Ledger::Cut(const Mark& mark, std::span<const Basis> bases) {
                 .split = SplitWindow(window, intervals, bases)};
   program_.breakdown += report.split.breakdown;
   program_.error += report.split.error;
+  program_.microjoules += report.split.microjoules;
+  program_.milliwatts = std::max(program_.milliwatts, report.split.milliwatts);
   for (std::size_t source = 0; source < estimate::kSources; ++source) {
     program_.busy_by_source[source] += report.split.busy_by_source[source];
   }

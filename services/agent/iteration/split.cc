@@ -134,6 +134,10 @@ Split SplitWindow(const Window& window, std::span<const Interval> intervals,
     split.busy_by_source[static_cast<std::size_t>(bases[sum.basis].source)] += sum.time;
   }
   split.assumed = AssumedOf(split.times, bases);
+  for (const Interval& interval : intervals) {
+    split.microjoules += interval.microjoules;
+    split.milliwatts = std::max(split.milliwatts, interval.milliwatts);
+  }
   split.error.ps = std::llround(ErrorOf(split.breakdown, intervals, bases));
   return split;
 }

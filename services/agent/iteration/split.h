@@ -81,6 +81,8 @@ struct Interval {
   std::uint32_t basis = 0;  // Index into the bases.
   Activity activity = Activity::kCompute;
   bool host_bound = false;
+  std::uint32_t milliwatts = 0;   // Of the GPU, a mean over the time before it.
+  std::uint64_t microjoules = 0;  // Of its own, above what the GPU draws anyway.
 };
 
 struct Breakdown {
@@ -118,6 +120,8 @@ struct Split {
   std::vector<NamedTime> assumed;  // Largest first, at most 20.
   std::vector<BasisTime> times;    // Of every basis that occurs, by its number.
   base::Duration error;
+  std::uint64_t microjoules = 0;  // Of all intervals.
+  std::uint32_t milliwatts = 0;   // The most that any of them tells.
 };
 
 struct Window {

@@ -48,6 +48,20 @@ TEST(SplitTest, NamesEveryMomentOnce) {
       << "host: before 10 and after 70; idle: 50 to 60";
 }
 
+TEST(SplitTest, SumsEnergyAndKeepsTheHighestPower) {
+  std::vector<Interval> intervals{Compute(10, 30), Communication(20, 50), Compute(60, 70)};
+  intervals[0].microjoules = 7;
+  intervals[0].milliwatts = 500'000;
+  intervals[2].microjoules = 4;
+  intervals[2].milliwatts = 400'000;
+
+  const Split split =
+      SplitWindow({.start = Microseconds(0), .end = Microseconds(80)}, intervals, kSplitBases);
+
+  EXPECT_EQ(split.microjoules, 11u);
+  EXPECT_EQ(split.milliwatts, 500'000u);
+}
+
 TEST(SplitTest, SumsTheOperationsOfEachBasis) {
   const std::vector<Interval> intervals{Compute(10, 30), Communication(20, 50), Compute(60, 65),
                                         Compute(70, 70, false, 2)};

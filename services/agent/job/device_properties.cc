@@ -58,7 +58,9 @@ wire::DeviceProperties PropertiesOf(const timing::v1::Gpu& gpu,
   device.nvlink_count = nvlink.generation() == 0 ? 0 : gpu.nvlink_count();
   device.nvlink_version = nvlink.generation();
   device.nvlink_switch = nvlink.switched() ? 1 : 0;
-  device.power_limit_milliwatts = gpu.power_limit_watts() * 1000;
+  const double limit = assignment.cluster().gpu_power_limit_watts();
+  device.power_limit_milliwatts =
+      limit > 0 ? static_cast<std::uint32_t>(limit * 1e3) : gpu.power_limit_watts() * 1000;
   device.l2_bytes = gpu.l2_bytes();
   device.memory_bytes = gpu.memory_bytes();
   device.context_bytes = gpu.context_bytes();
@@ -131,6 +133,11 @@ base::Result<ring::SegmentContent> SegmentContentOf(const controller::v1::Assign
     return Fail(ErrorCode::kInvalidArgument,
                 StrCat("GPU model '", gpu.name(), "' has no multiprocessors or no memory"));
   }
+  if (cluster.gpu_power_limit_watts() > 0 && !gpu.has_power()) {
+    return Fail(ErrorCode::kInvalidArgument,
+                StrCat("server.powerLimit: GPU model '", gpu.name(),
+                       "' does not say what its kernels draw, so that no limit slows them down"));
+  }
   ring::SegmentContent content;
   for (std::uint32_t i = 0; i < cluster.gpus_per_server(); ++i) {
     content.devices.push_back(PropertiesOf(gpu, assignment, i));
@@ -155,13 +162,26 @@ base::Result<ring::SegmentContent> SegmentContentOf(const controller::v1::Assign
   return content;
 }
 
-std::vector<device::Traits> TraitsOf(const timing::v1::Gpu& gpu, std::size_t count) {
+device::PowerTraits PowerOf(const timing::v1::Gpu& gpu, double limit_watts) {
+  if (!gpu.has_power()) return {};
+  constexpr double kMilliwattsMax = 1e8;
+  const double limit = limit_watts > 0 ? limit_watts : gpu.power_limit_watts();
+  const double held = std::clamp(limit * 1e3 * gpu.power().held_share(), 0.0, kMilliwattsMax);
+  const auto floor = static_cast<std::int64_t>(gpu.power().floor_milliwatts());
+  // A limit below the floor leaves the lowest clocks.
+  return {.floor_milliwatts = floor,
+          .room_milliwatts = std::max<std::int64_t>(1, static_cast<std::int64_t>(held) - floor)};
+}
+
+std::vector<device::Traits> TraitsOf(const timing::v1::Gpu& gpu, double power_limit_watts,
+                                     std::size_t count) {
   const device::Traits traits{
       .launch_latency = {static_cast<std::int64_t>(gpu.launch_latency_picoseconds())},
       .launch_gap = {static_cast<std::int64_t>(gpu.launch_gap_picoseconds())},
       .graph_gap = {static_cast<std::int64_t>(gpu.graph_gap_picoseconds())},
       .callback_cost = kCallbackCost,
-      .multiprocessors = gpu.multiprocessors()};
+      .multiprocessors = gpu.multiprocessors(),
+      .power = PowerOf(gpu, power_limit_watts)};
   return std::vector<device::Traits>(count, traits);
 }
 

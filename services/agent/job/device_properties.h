@@ -23,7 +23,11 @@ namespace eidolon::agent::job {
 base::Result<ring::SegmentContent> SegmentContentOf(const controller::v1::Assignment& assignment,
                                                     const timing::v1::Gpu& gpu);
 
+// `limit_watts`: of its power; 0: the model's. Zeros where the model does not know its power.
+device::PowerTraits PowerOf(const timing::v1::Gpu& gpu, double limit_watts);
+
 // One entry a GPU.
-std::vector<device::Traits> TraitsOf(const timing::v1::Gpu& gpu, std::size_t count);
+std::vector<device::Traits> TraitsOf(const timing::v1::Gpu& gpu, double power_limit_watts,
+                                     std::size_t count);
 
 }  // namespace eidolon::agent::job

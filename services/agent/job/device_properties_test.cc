@@ -34,6 +34,28 @@ TEST(DevicePropertiesTest, CostsAreThoseOfTheTargetsProcessor) {
   EXPECT_EQ(CostsOf(AJob(false, 2, 0)).operator_ps, clock::FixedHostCosts(2).operator_ps);
 }
 
+TEST(DevicePropertiesTest, AnotherPowerLimitIsWhatNvmlAndTheEngineSee) {
+  timing::v1::Gpu gpu;
+  gpu.set_multiprocessors(132);
+  gpu.set_memory_bytes(std::uint64_t{80} << 30);
+  gpu.set_power_limit_watts(700);
+  controller::v1::Assignment limited = AJob(true, 1, 0);
+  limited.mutable_cluster()->set_gpu_power_limit_watts(500);
+
+  EXPECT_NE(SegmentContentOf(limited, gpu).error().message.find("server.powerLimit"),
+            std::string::npos)
+      << "nothing is known of its power";
+  EXPECT_EQ(PowerOf(gpu, 500).room_milliwatts, 0);
+
+  gpu.mutable_power()->set_floor_milliwatts(126'000);
+  gpu.mutable_power()->set_held_share(0.9);
+  EXPECT_EQ(SegmentContentOf(AJob(true, 1, 0), gpu)->devices[0].power_limit_milliwatts, 700'000u);
+  EXPECT_EQ(SegmentContentOf(limited, gpu)->devices[0].power_limit_milliwatts, 500'000u);
+  EXPECT_EQ(PowerOf(gpu, 0).room_milliwatts, 504'000);
+  EXPECT_EQ(PowerOf(gpu, 500).room_milliwatts, 324'000);
+  EXPECT_EQ(TraitsOf(gpu, 500, 1)[0].power.floor_milliwatts, 126'000);
+}
+
 TEST(DevicePropertiesTest, ARatioToThisMachineScalesCountedCostsByItsSpeed) {
   const auto slow = CostsOf(AJob(/*counts_functions=*/true, /*cpu_speed=*/1, /*speed_ratio=*/0.1));
   const auto quick = CostsOf(AJob(/*counts_functions=*/true, /*cpu_speed=*/1, /*speed_ratio=*/10));

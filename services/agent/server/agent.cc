@@ -152,7 +152,8 @@ base::Result<void> Agent::SetUp() {
   // Without the folder nothing is measured or counted, and the service says so.
   std::error_code ignored;
   std::filesystem::create_directory(module_folder, ignored);
-  job_->traits = job::TraitsOf(*gpu, job_->content.devices.size());
+  job_->traits = job::TraitsOf(*gpu, assignment.cluster().gpu_power_limit_watts(),
+                               job_->content.devices.size());
   costs_ = std::make_unique<cost::CostCache>(gpu->multiprocessors(), KernelPermille(assignment));
   reports_->UseCosts(costs_.get());
   CHECK(costs_->InternBasis(estimate::Source::kMeasured, 0, "none", 0) == session::kNoBasis);

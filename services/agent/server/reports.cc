@@ -190,6 +190,17 @@ std::uint64_t TimeOf(const cost::CostCache& costs, const iteration::Report& repo
 
 }  // namespace
 
+// Of one GPU: a rank that drives several has the floor of one counted.
+void Reports::FillEnergy(const iteration::Split& split, base::Duration length,
+                         controller_v1::Energy* energy) const {
+  const device::PowerTraits& power = job_->traits.front().power;
+  if (power.room_milliwatts == 0) return;
+  constexpr base::Wide kPerMicrojoule = 1'000'000'000;  // Milliwatts x picoseconds.
+  const auto floor = static_cast<base::Wide>(power.floor_milliwatts) * Ps(length) / kPerMicrojoule;
+  energy->set_microjoules(split.microjoules + static_cast<std::uint64_t>(floor));
+  energy->set_peak_milliwatts(split.milliwatts);
+}
+
 void Reports::HoldIteration(const session::Session& session, const iteration::Report& report) {
   const std::uint32_t wanted = session.options().rule.wanted;
   if (wanted == 0 || report.index < wanted) held_[session.options().number].push_back(report);
@@ -215,6 +226,7 @@ void Reports::SendIteration(std::int32_t rank, const iteration::Report& report) 
   iteration->set_end_picoseconds(Ps(report.end));
   iteration->set_error_picoseconds(Ps(report.split.error));
   iteration->set_host_work_picoseconds(Ps(report.host_work));
+  FillEnergy(report.split, report.end - report.start, iteration->mutable_energy());
   FillBreakdown(report.split.breakdown, iteration->mutable_breakdown());
   iteration->set_copies_to_host_picoseconds(TimeOf(*costs_, report, "memcpy DtoH"));
   iteration->set_copies_to_device_picoseconds(TimeOf(*costs_, report, "memcpy HtoD"));
@@ -310,6 +322,7 @@ void Reports::AddPrograms(controller_v1::Usage* usage) const {
     sent->set_picoseconds(Ps(program.end));
     sent->set_error_picoseconds(Ps(program.split.error));
     sent->set_host_work_picoseconds(Ps(program.host_work));
+    FillEnergy(program.split, program.end - base::SimTime{}, sent->mutable_energy());
     sent->set_launches(session->launches());
     FillBreakdown(program.split.breakdown, sent->mutable_breakdown());
     FillCoverage(*costs_, program.split, sent->mutable_coverage());

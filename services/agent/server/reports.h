@@ -52,6 +52,8 @@ class Reports {
   void JoinEventLogs() const;
 
  private:
+  void FillEnergy(const iteration::Split& split, base::Duration length,
+                  controller::v1::Energy* energy) const;
   void AddPrograms(controller::v1::Usage* usage) const;
 
   const JobParts* job_;

@@ -9,7 +9,11 @@ namespace eidolon::agent::session {
 namespace wire = ::eidolon::ring;
 
 void Iterations::Add(const device::ResolvedOp& op, const CollectiveNumbers& collective) {
-  iteration::Interval interval{.start = op.start, .end = op.finish, .host_bound = op.host_bound};
+  iteration::Interval interval{.start = op.start,
+                               .end = op.finish,
+                               .host_bound = op.host_bound,
+                               .milliwatts = op.milliwatts,
+                               .microjoules = op.microjoules};
   std::uint32_t name = 0;
   switch (op.kind) {
     case device::OpKind::kWork: {

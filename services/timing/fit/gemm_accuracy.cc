@@ -80,6 +80,7 @@ std::vector<Accuracy> GemmAcrossGpus(const gpu_model::GpuCatalog& catalog) {
   CHECK(b200.has_value());
   // The table holds short bursts, which power does not bound.
   gpu_model::GpuModel burst = **b200;
+  burst.power.reset();
   burst.steady_product_share = 1;
   std::vector<Accuracy> rows;
   for (const GemmTable& table : GemmModel::Get().Tables()) {

@@ -150,9 +150,11 @@ base::Result<std::vector<KernelErrors>> GemmsOfFile(const gpu_model::GpuCatalog&
     const GemmModel::Shape shape = {
         .m = m, .n = n, .k = k, .type = type, .input_bytes = type == "fp8" ? 1.0 : 2.0};
     gpu_model::GpuModel burst = **gpu;
+    burst.power.reset();
     burst.steady_product_share = 100;  // No bound.
     const auto in_burst = GemmModel::Get().Predict(burst, shape);
-    const auto in_job = GemmModel::Get().Predict(**gpu, shape);
+    auto in_job = GemmModel::Get().Predict(**gpu, shape);
+    in_job.seconds = model::GemmModel::SecondsWithoutPause(**gpu, shape, in_job.seconds);
     auto& classes = found[{burst.name, type}];
     classes[0].Add(in_burst.seconds, us * 1e-6, in_burst.relative_error, 0);
     classes[1].Add(in_job.seconds, us * 1e-6, in_job.relative_error, 0);

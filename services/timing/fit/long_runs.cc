@@ -104,7 +104,8 @@ base::Result<std::vector<Accuracy>> LongRuns(const gpu_model::GpuCatalog& catalo
     for (const Run& run : machine.runs) {
       const auto& s = run.shape;
       if (run.large()) errors.Add(model::Rate(*machine.gpu, s.type) * share, run.flops);
-      const double seconds = model::GemmModel::Get().Predict(*machine.gpu, s).seconds;
+      const double burst = model::GemmModel::Get().Predict(*machine.gpu, s).seconds;
+      const double seconds = model::GemmModel::SecondsWithoutPause(*machine.gpu, s, burst);
       whole.Add(seconds, 2 * s.m * s.n * s.k / run.flops);
     }
     errors.Fill(large);

@@ -16,6 +16,13 @@ GpuModel AtClock(const GpuModel& gpu, double scale) {
   for (auto* rates : {&scaled.peak_flops, &scaled.sustained_flops}) {
     for (auto& [type, rate] : *rates) rate *= scale;
   }
+  if (scaled.power) {
+    // What arithmetic draws, with f x V^2 and V about with f; at a set clock as at one under a
+    // limit.
+    const double cube = scale * scale * scale;
+    scaled.power->matrix_watts *= cube;
+    scaled.power->matrix_rate_watts *= cube;
+  }
   return scaled;
 }
 

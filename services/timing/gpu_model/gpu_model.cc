@@ -25,6 +25,7 @@ constexpr yaml::Bounds kBounds = {.text_bytes_max = 64u << 10, .depth_max = 16, 
 constexpr const char* kGraphGap = "graph_gap";
 constexpr const char* kEmptyKernel = "empty_kernel";
 constexpr const char* kFixedDurations = "fixed_durations";
+constexpr const char* kPower = "power";
 
 struct Field {
   std::string key;
@@ -186,6 +187,65 @@ Result<void> ReadFixed(const YAML::Node& node, GpuModel& model) {
   return {};
 }
 
+// One key of power.
+struct PowerKey {
+  std::string key;
+  double PowerFacts::*member;
+  Dimension dimension = Dimension::kPower;
+  bool is_optional = false;
+};
+
+const std::vector<PowerKey>& PowerKeys() {
+  using P = PowerFacts;
+  static const std::vector<PowerKey> keys = {
+      {.key = "floor", .member = &P::floor_watts},
+      {.key = "held", .member = &P::held_share, .dimension = Dimension::kCount},
+      {.key = "matrix", .member = &P::matrix_watts},
+      {.key = "matrix_rate", .member = &P::matrix_rate_watts},
+      {.key = "matrix_bytes", .member = &P::matrix_bytes_watts},
+      {.key = "memory", .member = &P::memory_watts},
+      {.key = "burst_share",
+       .member = &P::burst_share,
+       .dimension = Dimension::kCount,
+       .is_optional = true}};
+  return keys;
+}
+
+Result<void> ReadPowerKey(const PowerKey& key, const YAML::Node& node, PowerFacts& power) {
+  if (!node && key.is_optional) return {};
+  if (!node) return base::Fail(ErrorCode::kInvalidArgument, "is missing");
+  auto text = Scalar(node);
+  if (!text) return std::unexpected(text.error());
+  const auto value = ParseQuantity(*text, key.dimension);
+  if (!value) return std::unexpected(value.error());
+  const bool is_share = key.dimension == Dimension::kCount;
+  const double min = is_share ? 0.1 : 0;
+  const double max = is_share ? 1 : 1e5;
+  if (*value < min || *value > max) {
+    return base::Fail(ErrorCode::kInvalidArgument,
+                      StrCat("'", *text, "' is out of range, ", min, " to ", max));
+  }
+  power.*key.member = *value;
+  return {};
+}
+
+Result<void> ReadPower(const YAML::Node& node, GpuModel& model) {
+  if (!node.IsMap()) return base::Fail(ErrorCode::kInvalidArgument, "a map is expected");
+  model.power.emplace();
+  std::size_t known = 0;
+  for (const PowerKey& key : PowerKeys()) {
+    if (node[key.key]) ++known;
+    if (auto read = ReadPowerKey(key, node[key.key], *model.power); !read) {
+      return base::Wrap(key.key, read.error());
+    }
+  }
+  if (node.size() == known) return {};
+  std::vector<std::string> keys;
+  for (const PowerKey& key : PowerKeys()) keys.push_back(key.key);
+  return base::Fail(ErrorCode::kInvalidArgument,
+                    StrCat("an unknown key; known are ", base::Join(keys, ", ")));
+}
+
 const std::vector<Field>& Fields() {
   using D = Dimension;
   using G = GpuModel;
@@ -223,6 +283,7 @@ const std::vector<Field>& Fields() {
       Rates("peak_flops", &G::peak_flops),
       Rates("sustained_flops", &G::sustained_flops),
       {kFixedDurations, ReadFixed},
+      {kPower, ReadPower},
   };
   return fields;
 }
@@ -266,7 +327,7 @@ Result<GpuModel> Read(const YAML::Node& root, std::string_view file) {
       model.graph_gap = model.launch_gap;
     } else if (!seen[i] && Fields()[i].key == kEmptyKernel) {
       model.empty_kernel = model.kernel_floor;
-    } else if (!seen[i] && Fields()[i].key != kFixedDurations) {
+    } else if (!seen[i] && Fields()[i].key != kFixedDurations && Fields()[i].key != kPower) {
       return base::Fail(ErrorCode::kInvalidArgument,
                         StrCat(file, ": key '", Fields()[i].key, "' is missing"));
     }
@@ -282,6 +343,11 @@ Result<GpuModel> Read(const YAML::Node& root, std::string_view file) {
     if (share > 1) {
       return base::Fail(ErrorCode::kInvalidArgument, StrCat(file, ": ", key, ": above 1"));
     }
+  }
+  if (model.power &&
+      model.power->floor_watts >= model.power->held_share * model.power_limit_watts) {
+    return base::Fail(ErrorCode::kInvalidArgument,
+                      StrCat(file, ": power: floor: not below held x power_limit"));
   }
   if (model.fixed.has_value() != model.name.starts_with(kFixedPrefix)) {
     return base::Fail(

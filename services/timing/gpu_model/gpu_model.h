@@ -31,6 +31,20 @@ struct FixedDurations {
   std::uint64_t transfer_bytes_per_second = 0;
 };
 
+// Watts, from which the power of work at its burst clock follows (model/power_model.h).
+struct PowerFacts {
+  double floor_watts = 0;  // Clocks are up and nothing runs.
+  double held_share = 0;   // Of power_limit, what is drawn when the limit is reached.
+  // Above the floor. Of work on matrix units, whatever it does; in addition at the whole peak rate;
+  // and at the whole bandwidth.
+  double matrix_watts = 0;
+  double matrix_rate_watts = 0;
+  double matrix_bytes_watts = 0;
+  double memory_watts = 0;  // Of other work, at the whole bandwidth.
+  // Of sustained_flops, what GEMMs reach at the burst clock.
+  double burst_share = 1;
+};
+
 inline constexpr std::string_view kFixedPrefix = "fixed-";
 
 struct GpuModel {
@@ -72,6 +86,7 @@ struct GpuModel {
   std::map<std::string, double> peak_flops;       // Dense, operations per second, by type.
   std::map<std::string, double> sustained_flops;  // Best sustained GEMM, by type.
   std::optional<FixedDurations> fixed;
+  std::optional<PowerFacts> power;  // Nothing: no clock of this GPU follows its power.
   double clock_scale = 1;  // What the clocks and rates above are of the file's (at_clock.h).
 };
 

@@ -154,6 +154,21 @@ TEST(GpuModelTest, RefusesFixedDurationsWithAKeyThatIsMissingZeroOrOfAnotherUnit
   }
 }
 
+TEST(GpuModelTest, PowerIsKnownAsAWholeOrNotAtAll) {
+  struct Row {
+    const char* from;
+    const char* to;
+    const char* message;
+  };
+  for (const Row& row : {Row{"  memory: 663 W  #", "  #", "power: memory: is missing"},
+                         Row{"  memory: 663 W", "  memory: 663", "power: memory: "},
+                         Row{"  held: 0.987", "  held: 1.2", "out of range"},
+                         Row{"  memory: 663 W", "  idle: 70 W\n  memory: 663 W", "an unknown key"},
+                         Row{"  floor: 126 W", "  floor: 800 W", "not below held x power_limit"}}) {
+    EXPECT_THAT(MessageWhen(row.from, row.to), HasSubstr(row.message)) << row.to;
+  }
+}
+
 TEST(GpuModelTest, RefusesBadValues) {
   struct Row {
     const char* from;

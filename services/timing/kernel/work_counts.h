@@ -35,6 +35,7 @@ struct WorkCounts {
   double parameters = 0;
   double gradients = 0;
   double optimizer_state = 0;
+  double bytes = 0;  // To and from device memory.
   std::optional<Lookups> lookups;
   std::optional<GemmRows> gemm;
 };

@@ -9,12 +9,26 @@
 
 namespace eidolon::timing::model {
 
+// Of work at the whole rate or bandwidth of its GPU, how long it would take.
+struct Duty {
+  double matrix_seconds = 0;
+  double memory_seconds = 0;
+};
+
+// At the burst clock.
+struct Draw {
+  double watts = 0;        // Above the GPU's floor.
+  double clock_share = 0;  // Of the duration, what goes with the clock.
+};
+
 struct Estimate {
   base::Duration duration;
   estimate::Source source = estimate::Source::kAssumed;
   double relative_error = 0.5;          // One standard deviation over the duration.
   std::string_view family = "unknown";  // Static text.
   kernel::WorkCounts counts;
+  Duty duty;
+  Draw draw;
 };
 
 // What the models below compute before rounding: seconds of execution on the GPU.

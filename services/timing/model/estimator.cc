@@ -13,6 +13,7 @@
 #include "services/timing/model/counts.h"
 #include "services/timing/model/dnn_model.h"
 #include "services/timing/model/dnn_tensors.h"
+#include "services/timing/model/duty.h"
 #include "services/timing/model/fixed_durations.h"
 #include "services/timing/model/gemm_model.h"
 #include "services/timing/model/memory_model.h"
@@ -49,17 +50,6 @@ Prediction AtLeast(const gpu_model::GpuModel& gpu, Prediction prediction, double
     }
   }
   return prediction;
-}
-
-double OperandBytes(const kernel::Gemm& gemm) {
-  const auto size = [](std::uint64_t a, std::uint64_t b) {
-    return static_cast<double>(std::max<std::uint64_t>(a, 1)) *
-           static_cast<double>(std::max<std::uint64_t>(b, 1));
-  };
-  return static_cast<double>(std::max<std::uint64_t>(gemm.batch, 1)) *
-         (size(gemm.m, gemm.k) * kernel::CudaTypeBytes(gemm.type_a) +
-          size(gemm.n, gemm.k) * kernel::CudaTypeBytes(gemm.type_b) +
-          size(gemm.m, gemm.n) * kernel::CudaTypeBytes(gemm.type_d));
 }
 
 // Spread of the family's model, by judgement until measured profiles exist: how regular its memory
@@ -171,6 +161,7 @@ Estimate CarriedToClock(const Estimate& own, double seconds, double scaled_secon
 Estimate Estimator::Of(const gpu_model::GpuModel& gpu, const kernel::WorkItem& item) {
   Estimate estimate = gpu.fixed ? FixedEstimate(gpu, item) : Timed(gpu, item);
   estimate.counts = CountsOf(item, &names_);
+  if (gpu.power && !gpu.fixed) estimate.duty = DutyOf(gpu, item, estimate.counts);
   return estimate;
 }
 

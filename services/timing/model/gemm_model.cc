@@ -9,6 +9,7 @@
 #include "services/timing/kernel/element_type.h"
 #include "services/timing/model/block_scaled_gemms.h"
 #include "services/timing/model/memory_model.h"
+#include "services/timing/model/power_model.h"
 #include "services/timing/model/published_gemms.h"
 #include "services/timing/model/published_tables.h"
 
@@ -284,6 +285,35 @@ double WithoutGap(const gpu_model::GpuModel& gpu, double seconds) {
 
 }  // namespace
 
+double GemmModel::SecondsWithoutPause(const gpu_model::GpuModel& gpu, const Shape& shape,
+                                      double burst) {
+  kernel::WorkCounts counts = {.matrix_flops = 2 * shape.batch * shape.m * shape.n * shape.k};
+  counts.bytes = shape.batch * (shape.input_bytes * (shape.m + shape.n) * shape.k +
+                                shape.output_bytes * shape.m * shape.n);
+  const Duty duty = DutyOf(gpu, shape.type, counts);
+  const Draw draw = DrawOf(gpu, duty, base::Duration::FromSeconds(burst));
+  return burst * SlowdownAtLimit(gpu, draw);
+}
+
+namespace {
+
+// Rows were measured with nine calls and more. Those that lasted longer than it takes to bring the
+// GPU to its power limit hold a part of it (docs/kernel_times.md, bursts).
+double AtBurstClock(const gpu_model::GpuModel& gpu, const GemmModel::Shape& shape, double seconds) {
+  constexpr double kCalls = 9;
+  constexpr double kUntilLimit = 0.04;
+  const double beyond = 1 - kUntilLimit / (kCalls * seconds);
+  if (!gpu.power || beyond <= 0) return seconds;
+  double burst = seconds;
+  for (int round = 0; round < 3; ++round) {  // Its power is that of the burst.
+    const double slowdown = GemmModel::SecondsWithoutPause(gpu, shape, burst) / burst;
+    burst = seconds / (1 + beyond * (slowdown - 1));
+  }
+  return burst;
+}
+
+}  // namespace
+
 Prediction GemmModel::Predict(const gpu_model::GpuModel& gpu, const Shape& shape) const {
   const std::string type = RowsType(shape.type);
   const PublishedGemms& published = PublishedGemms::Get();
@@ -291,10 +321,10 @@ Prediction GemmModel::Predict(const gpu_model::GpuModel& gpu, const Shape& shape
   const MeasuredGemms* gemms = own != nullptr ? own : published.CarriedTo(gpu, type).gemms;
   if (gemms == nullptr) return PredictWith(Find(gpu, TableType(shape.type)), gpu, shape);
   Prediction prediction = PredictBurst(*gemms, gpu, shape);
-  prediction.seconds = WithoutGap(gpu, prediction.seconds);
+  prediction.seconds = AtBurstClock(gpu, shape, WithoutGap(gpu, prediction.seconds));
   if (own == nullptr) prediction.source = estimate::Source::kModelled;
   const double bound =
-      2 * shape.batch * shape.m * shape.n * shape.k / SteadyGemmRate(gpu, shape.type);
+      2 * shape.batch * shape.m * shape.n * shape.k / GemmRateBound(gpu, shape.type);
   if (bound > prediction.seconds) {
     prediction.seconds = bound;
     prediction.source = estimate::Source::kModelled;
@@ -326,7 +356,7 @@ Prediction GemmModel::PredictWith(const Basis& basis, const gpu_model::GpuModel&
   }
   // The tables are short bursts; what runs for seconds does not exceed the steady rate.
   const double bound =
-      2 * shape.batch * shape.m * shape.n * shape.k / SteadyGemmRate(gpu, shape.type);
+      2 * shape.batch * shape.m * shape.n * shape.k / GemmRateBound(gpu, shape.type);
   const double traffic = TrafficSeconds(gpu, shape);
   const double seconds =
       basis.exact || basis.same_kernels ? TableSeconds(basis, gpu, shape) : WavesAlone(gpu, shape);

@@ -11,6 +11,7 @@
 
 #include "services/base/random.h"
 #include "services/base/text.h"
+#include "services/timing/gpu_model/at_clock.h"
 #include "services/timing/gpu_model/gpu_catalog.h"
 #include "source_tree.h"
 
@@ -98,9 +99,12 @@ TEST(GemmModelTest, BetweenRowsIsInterpolated) {
 
 TEST(GemmModelTest, WhatNoRowReachesIsModelled) {
   const auto& model = GemmModel::Get();
-  // 4096 x 4096 x 4096 does 779 TFLOP/s, which no H100 holds for seconds.
+  // 4096 x 4096 x 4096 does 779 TFLOP/s, which no H100 holds for seconds; without its power known,
+  // no GEMM does.
+  gpu_model::GpuModel unknown_power = Gpu("H100-SXM5-80GB");
+  unknown_power.power.reset();
   const auto capped =
-      model.Predict(Gpu("H100-SXM5-80GB"), GemmModel::Shape{.m = 4096, .n = 4096, .k = 4096});
+      model.Predict(unknown_power, GemmModel::Shape{.m = 4096, .n = 4096, .k = 4096});
   const auto long_sum =
       model.Predict(Gpu("H100-SXM5-80GB"), GemmModel::Shape{.m = 256, .n = 256, .k = 131072});
 
@@ -124,7 +128,7 @@ TEST(GemmModelTest, ABatchTakesWhatItsRowsInOneGemmTake) {
 }
 
 TEST(GemmModelTest, AGpuWithoutRowsFollowsFromItsKind) {
-  const auto& smaller = Gpu("H100-SXM5-96GB-HBM2e");
+  const auto smaller = gpu_model::AtClock(Gpu("H100-SXM5-96GB-HBM2e"), 0.82);
   for (const double size : {512.0, 2048.0, 8192.0}) {
     const GemmModel::Shape shape = {.m = size, .n = size, .k = size};
     const auto p = GemmModel::Get().Predict(smaller, shape);
@@ -139,8 +143,9 @@ TEST(GemmModelTest, AGpuWithoutRowsFollowsFromItsKind) {
 TEST(GemmModelTest, LargeGemmsStayBelowTheSteadyRate) {
   for (const char* name : {"H100-SXM5-80GB", "B200-SXM-180GB", "A100-SXM4-80GB", "L40S"}) {
     const auto& gpu = Gpu(name);
-    const auto p =
-        GemmModel::Get().Predict(gpu, GemmModel::Shape{.m = 16384, .n = 16384, .k = 16384});
+    const GemmModel::Shape shape = {.m = 16384, .n = 16384, .k = 16384};
+    auto p = GemmModel::Get().Predict(gpu, shape);
+    p.seconds = GemmModel::SecondsWithoutPause(gpu, shape, p.seconds);
     const double rate = Tflops(p, 1, 16384, 16384, 16384);
     const double steady = gpu.sustained_flops.at("bf16") * gpu.steady_product_share * 1e-12;
     EXPECT_LE(rate, steady * 1.0001) << name;
@@ -207,7 +212,8 @@ TEST(GemmModelTest, Fp8IsTheGemmWithoutItsQuantisation) {
   const auto seconds = [](double size) {
     const GemmModel::Shape shape = {
         .m = size, .n = size, .k = size, .type = "fp8", .input_bytes = 1};
-    return GemmModel::Get().Predict(Gpu("H100-SXM5-80GB"), shape).seconds;
+    const auto& gpu = Gpu("H100-SXM5-80GB");
+    return GemmModel::SecondsWithoutPause(gpu, shape, GemmModel::Get().Predict(gpu, shape).seconds);
   };
 
   EXPECT_NEAR(seconds(2048), 17e-6, 1.7e-6);

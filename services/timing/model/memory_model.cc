@@ -158,9 +158,10 @@ double Rate(const gpu_model::GpuModel& gpu, std::string_view type) {
   return gpu.peak_flops.at("bf16") * kSustainedShare;
 }
 
-double SteadyGemmRate(const gpu_model::GpuModel& gpu, std::string_view type) {
+double GemmRateBound(const gpu_model::GpuModel& gpu, std::string_view type) {
   const bool tensor_cores = type != "fp32" && !type.starts_with("fp64");
-  return Rate(gpu, type) * (tensor_cores ? gpu.steady_product_share : 1.0);
+  const double share = gpu.power ? gpu.power->burst_share : gpu.steady_product_share;
+  return Rate(gpu, type) * (tensor_cores ? share : 1.0);
 }
 
 double DemandSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& demand,

@@ -24,9 +24,11 @@ double MemorySeconds(const gpu_model::GpuModel& gpu, double bytes, double effici
 // fp16 to bf16, tf32 to fp32, others to bf16.
 double Rate(const gpu_model::GpuModel& gpu, std::string_view type);
 
-// Operations per second that a GEMM of `type` holds for seconds: for the tensor cores'
-// types the steady share of Rate (fit/data/long_runs.csv), for others Rate itself.
-double SteadyGemmRate(const gpu_model::GpuModel& gpu, std::string_view type);
+// Operations per second that no GEMM of `type` exceeds. On tensor cores: what the GPU reaches at
+// its burst clock where its power is known, so that the device engine makes it slower under load
+// (power_model.h); else what GEMMs hold for seconds (fit/data/long_runs.csv). For other types Rate
+// itself.
+double GemmRateBound(const gpu_model::GpuModel& gpu, std::string_view type);
 
 // Seconds of a kernel with this demand; the floor included.
 double DemandSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& demand,

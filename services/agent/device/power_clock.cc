@@ -1,0 +1,133 @@
+#include "services/agent/device/power_clock.h"
+
+#include <algorithm>
+
+namespace eidolon::agent::device {
+
+using base::Duration;
+using base::SimTime;
+using base::Wide;
+
+namespace {
+
+constexpr std::int64_t kWhole = 1024;
+// The lowest clock, as that of clusters (contract/cluster/limits.h).
+constexpr std::int64_t kClockMin = 256;
+constexpr int kBucketBits = 30;
+constexpr std::int64_t kBucket = std::int64_t{1} << kBucketBits;
+constexpr std::int64_t kPsPerMicrosecond = 1'000'000;
+
+// Without 128 bits where 64 are enough, which they are but for operations of seconds.
+std::int64_t Scaled(std::int64_t value, std::int64_t by, std::int64_t over) {
+  if (value < std::int64_t{1} << 40 && by < std::int64_t{1} << 23) return value * by / over;
+  return static_cast<std::int64_t>(static_cast<Wide>(value) * static_cast<Wide>(by) /
+                                   static_cast<Wide>(over));
+}
+
+}  // namespace
+
+PowerClock::Bucket& PowerClock::Bucket::operator+=(const Bucket& other) {
+  clocked_nanojoules += other.clocked_nanojoules;
+  other_nanojoules += other.other_nanojoules;
+  clocked_ps += other.clocked_ps;
+  extra_ps += other.extra_ps;
+  return *this;
+}
+
+PowerClock::Bucket& PowerClock::Bucket::operator-=(const Bucket& other) {
+  clocked_nanojoules -= other.clocked_nanojoules;
+  other_nanojoules -= other.other_nanojoules;
+  clocked_ps -= other.clocked_ps;
+  extra_ps -= other.extra_ps;
+  return *this;
+}
+
+void PowerClock::MoveTo(std::int64_t bucket) {
+  if (bucket <= now_) return;
+  if (bucket - now_ > kWindow + kAhead) {
+    // Whatever was kept lies before the window.
+    buckets_.fill({});
+    window_ = {};
+    now_ = bucket;
+  }
+  while (now_ < bucket) {
+    window_ += At(now_);
+    ++now_;
+    Bucket& left = At(now_ - kWindow - 1);
+    window_ -= left;
+    left = {};
+  }
+  SetClock();
+}
+
+std::int64_t PowerClock::PowerAt(std::int64_t clock) const {
+  constexpr std::int64_t kLength = kWindow * kBucket;
+  const std::int64_t burst = std::max(kLength - window_.extra_ps, kBucket);
+  const std::int64_t length = burst + Scaled(window_.clocked_ps, kWhole - clock, clock);
+  const std::int64_t energy =
+      window_.other_nanojoules + Scaled(window_.clocked_nanojoules, clock * clock, kWhole * kWhole);
+  return Scaled(energy, kPsPerMicrosecond, length);
+}
+
+void PowerClock::SetClock() {
+  clock_ = kWhole;
+  std::int64_t power = PowerAt(kWhole);
+  if (power > traits_.room_milliwatts) {
+    std::int64_t low = kClockMin;
+    std::int64_t high = kWhole;
+    while (high - low > 1) {
+      const std::int64_t middle = (low + high) / 2;
+      (PowerAt(middle) > traits_.room_milliwatts ? high : low) = middle;
+    }
+    clock_ = low;
+    power = PowerAt(low);
+  }
+  milliwatts_ = traits_.floor_milliwatts + power;
+}
+
+Duration PowerClock::Stretch(SimTime start, Duration burst, const Draw& draw) {
+  MoveTo(start.ps >> kBucketBits);
+  if (clock_ == kWhole || draw.clock_share == 0) return burst;
+  const std::int64_t clocked = Scaled(burst.ps, draw.clock_share, kWhole);
+  return burst + Duration{Scaled(clocked, kWhole - clock_, clock_)};
+}
+
+std::uint64_t PowerClock::Spend(SimTime start, Duration span, Duration burst, const Draw& draw) {
+  if (burst.ps <= 0 || draw.milliwatts == 0) return 0;
+  const std::int64_t nanojoules = Scaled(burst.ps, draw.milliwatts, kPsPerMicrosecond);
+  const std::int64_t clocked = Scaled(nanojoules, draw.clock_share, kWhole);
+  const std::int64_t clocked_ps = Scaled(burst.ps, draw.clock_share, kWhole);
+  Bucket left{.clocked_nanojoules = clocked,
+              .other_nanojoules = nanojoules - clocked,
+              .clocked_ps = clocked_ps,
+              .extra_ps = Scaled(clocked_ps, kWhole - clock_, clock_)};
+  const std::int64_t spent =
+      left.other_nanojoules + Scaled(clocked, clock_ * clock_, kWhole * kWhole);
+  // Evenly over the time that it runs.
+  std::int64_t bucket = start.ps >> kBucketBits;
+  const SimTime end = start + std::max(span, Duration{1});
+  for (SimTime from = start; from < end; ++bucket) {
+    const SimTime to = std::min(end, SimTime{(bucket + 1) << kBucketBits});
+    Bucket part = left;
+    if (to < end) {
+      const auto share = [&](std::int64_t value) {
+        return Scaled(value, (to - from).ps, (end - from).ps);
+      };
+      part = {.clocked_nanojoules = share(left.clocked_nanojoules),
+              .other_nanojoules = share(left.other_nanojoules),
+              .clocked_ps = share(left.clocked_ps),
+              .extra_ps = share(left.extra_ps)};
+    }
+    left -= part;
+    if (bucket > now_ + kAhead) MoveTo(bucket - kAhead);
+    if (bucket >= now_ - kWindow) {
+      At(bucket) += part;
+      if (bucket < now_) window_ += part;
+    }
+    from = to;
+  }
+  constexpr std::uint64_t kNanojoulesPerMicrojoule = 1000;
+  return static_cast<std::uint64_t>(spent) / kNanojoulesPerMicrojoule;
+}
+
+}  // namespace eidolon::agent::device

@@ -1,0 +1,126 @@
+#include "services/agent/device/power_clock.h"
+
+#include <gtest/gtest.h>
+
+namespace eidolon::agent::device {
+namespace {
+
+using base::Duration;
+using base::SimTime;
+
+constexpr PowerTraits kGpu = {.floor_milliwatts = 200'000, .room_milliwatts = 500'000};
+// At its burst clock twice what there is room for, so that the clock falls to the cube root of 1/2.
+constexpr Draw kGemm = {.milliwatts = 1'000'000, .clock_share = 1024};
+constexpr Draw kCopy = {.milliwatts = 400'000, .clock_share = 0};
+
+// Runs work without pause from `start` on, and answers when it is done.
+SimTime Load(PowerClock& clock, SimTime start, int times, Duration burst, const Draw& draw) {
+  for (int i = 0; i < times; ++i) {
+    const Duration span = clock.Stretch(start, burst, draw);
+    clock.Spend(start, span, burst, draw);
+    start += span;
+  }
+  return start;
+}
+
+TEST(PowerClockTest, ShortBurstsKeepTheirTime) {
+  PowerClock clock(kGpu);
+  const SimTime end = Load(clock, SimTime{}, 100, Duration::Microseconds(100), kGemm);
+
+  EXPECT_EQ(end, SimTime{} + Duration::Milliseconds(10));
+  EXPECT_EQ(clock.clock(), 1024);
+}
+
+TEST(PowerClockTest, LoadWithoutPauseSettlesAtTheLimit) {
+  PowerClock clock(kGpu);
+  const SimTime warm = Load(clock, SimTime{}, 2000, Duration::Microseconds(100), kGemm);
+  const SimTime end = Load(clock, warm, 1000, Duration::Microseconds(100), kGemm);
+
+  EXPECT_NEAR(double((end - warm).ps) / 1e11, 1.26, 0.005);  // The cube root of 2.
+  EXPECT_LE(clock.milliwatts(), 700'000);
+  EXPECT_GE(clock.milliwatts(), 690'000);
+}
+
+TEST(PowerClockTest, TheLimitIsReachedAfterSomeFortyMilliseconds) {
+  PowerClock clock(kGpu);
+  SimTime at;
+  int bursts = 0;
+  while (clock.clock() == 1024) {
+    at = Load(clock, at, 1, Duration::Microseconds(100), kGemm);
+    ++bursts;
+  }
+  // Half of the window's room: see docs/timing_power.md.
+  EXPECT_GE(bursts, 200);
+  EXPECT_LE(bursts, 240);
+}
+
+TEST(PowerClockTest, PausesGiveTheClockBack) {
+  PowerClock clock(kGpu);
+  SimTime at = Load(clock, SimTime{}, 2000, Duration::Microseconds(100), kGemm);
+  ASSERT_LT(clock.clock(), 1000);
+  at += Duration::Milliseconds(60);
+
+  EXPECT_EQ(clock.Stretch(at, Duration::Microseconds(100), kGemm), Duration::Microseconds(100));
+}
+
+TEST(PowerClockTest, WorkBoundByMemoryKeepsItsTimeBesideOther) {
+  PowerClock clock(kGpu);
+  const SimTime at = Load(clock, SimTime{}, 2000, Duration::Microseconds(100), kGemm);
+
+  EXPECT_EQ(clock.Stretch(at, Duration::Microseconds(100), kCopy), Duration::Microseconds(100));
+  EXPECT_GT(clock.Stretch(at, Duration::Microseconds(100), kGemm), Duration::Microseconds(120));
+}
+
+TEST(PowerClockTest, HalfOfTheTimeInPausesLeavesTheBurstClock) {
+  PowerClock clock(kGpu);
+  SimTime at;
+  for (int i = 0; i < 2000; ++i) {
+    at = Load(clock, at, 1, Duration::Microseconds(100), kGemm);
+    at += Duration::Microseconds(101);
+  }
+  EXPECT_EQ(clock.clock(), 1024);
+}
+
+TEST(PowerClockTest, EnergyIsPowerTimesTimeAndFallsWithTheSquareOfTheClock) {
+  PowerClock clock(kGpu);
+  // 1 kW for 100 us.
+  EXPECT_EQ(clock.Spend(SimTime{}, Duration::Microseconds(100), Duration::Microseconds(100), kGemm),
+            100'000u);
+  const SimTime at = Load(clock, SimTime{} + Duration::Microseconds(100), 2000,
+                          Duration::Microseconds(100), kGemm);
+  const Duration span = clock.Stretch(at, Duration::Microseconds(100), kGemm);
+  const auto under_limit = double(clock.Spend(at, span, Duration::Microseconds(100), kGemm));
+
+  EXPECT_NEAR(under_limit, 63'000, 600);                     // 2^(-2/3)
+  EXPECT_NEAR(under_limit * 1e6 / double(span.ps), 500, 3);  // Watts: the room.
+}
+
+TEST(PowerClockTest, AnOperationOfSecondsCounts) {
+  PowerClock clock(kGpu);
+  const SimTime at = Load(clock, SimTime{}, 1, Duration::Milliseconds(3000), kGemm);
+
+  EXPECT_GT(clock.Stretch(at, Duration::Microseconds(100), kGemm), Duration::Microseconds(120));
+}
+
+TEST(PowerClockTest, WorkThatComesLateToItsTimeCounts) {
+  PowerClock clock(kGpu);
+  // Another stream's work of the same time is known only afterwards.
+  Load(clock, SimTime{}, 400, Duration::Microseconds(100), {.milliwatts = 450'000});
+  EXPECT_EQ(clock.clock(), 1024);
+  Load(clock, SimTime{}, 400, Duration::Microseconds(100),
+       {.milliwatts = 450'000, .clock_share = 1024});
+
+  EXPECT_GT(
+      clock.Stretch(SimTime{} + Duration::Milliseconds(42), Duration::Microseconds(100), kGemm),
+      Duration::Microseconds(110));
+}
+
+TEST(PowerClockTest, WithoutALimitNothingChanges) {
+  const PowerClock clock({});
+
+  EXPECT_FALSE(clock.IsLimited());
+  EXPECT_EQ(clock.milliwatts(), 0);
+}
+
+}  // namespace
+}  // namespace eidolon::agent::device
