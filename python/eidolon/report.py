@@ -209,6 +209,12 @@ class Report:
         return self.prediction.get("modelFlopsUtilization")
 
     @property
+    def energy(self) -> dict[str, float] | None:
+        """Of the GPUs: joules of an iteration, joulesPerUnit (token, sample or iteration), meanWatts and peakWatts of a GPU;
+        None where the GPU model does not know its power."""
+        return self.prediction.get("energy")
+
+    @property
     def breakdown(self) -> dict[str, float]:
         """Shares of the iteration, which add up to 1: compute, exposedCommunication, idle, host."""
         return dict(self.prediction.get("breakdown", {}))

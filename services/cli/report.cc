@@ -315,7 +315,7 @@ std::string FormatReport(const json& job) {
   const json& prediction = At(status, {"prediction"});
   return FormatVerdict(job) + FormatThroughput(prediction) + FormatDiagnosis(prediction) +
          FormatTarget(job) + FormatTimes(prediction) + FormatProgram(job) +
-         FormatMatrixRate(prediction) + FormatBreakdown(prediction) +
+         FormatMatrixRate(prediction) + FormatEnergy(prediction) + FormatBreakdown(prediction) +
          FormatCriticalPath(prediction) + FormatKernels(prediction) + FormatFolding(prediction) +
          FormatHostTime(prediction) + FormatMemory(prediction) + FormatSureness(prediction) +
          FormatCost(status);

@@ -73,7 +73,9 @@ std::string DescribeGpu(const json& server) {
   const std::string gpu = TextAt(server, {"gpu"});
   // So are GPUs with fixed durations called (services/timing/gpu_model/gpu_model.h).
   const bool fixed = gpu.starts_with("fixed-");
+  const double watts = NumberAt(server, {"powerLimit"});
   return StrCat(gpu, clock > 0 ? Print(" at %.3g of its clock", clock) : "",
+                watts > 0 ? Print(" limited to %.0f W", watts) : "",
                 fixed ? " (fixed durations: not a prediction)" : "");
 }
 
@@ -216,6 +218,21 @@ std::string FormatMatrixRate(const json& prediction) {
   }
   return Line("matrix work", StrCat(text, "   ", Print("%.3g", NumberAt(rate, {"perGpu"}) * 1e-12),
                                     " TFLOP counted in GEMMs, convolutions and attention"));
+}
+
+std::string FormatEnergy(const json& prediction) {
+  const json& energy = At(prediction, {"energy"});
+  if (!energy.is_object()) return "";
+  const bool is_program = At(prediction, {"program"}).is_object();
+  std::string text = Print("%.4g J", NumberAt(energy, {"joules"}));
+  text += is_program ? " in the program" : " an iteration";
+  const std::string unit = TextAt(prediction, {"throughput", "unit"});
+  if (unit == "tokens" || unit == "samples") {
+    text += StrCat(Print(", %.3g J a ", NumberAt(energy, {"joulesPerUnit"})),
+                   unit.substr(0, unit.size() - 1));
+  }
+  return Line("energy", StrCat(text, Print("   %.0f W a GPU", NumberAt(energy, {"meanWatts"})),
+                               Print(", peak %.0f W", NumberAt(energy, {"peakWatts"}))));
 }
 
 std::string FormatKernels(const json& prediction) {

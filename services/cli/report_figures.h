@@ -29,6 +29,8 @@ std::string FormatThroughput(const nlohmann::json& prediction);
 // alone; empty otherwise.
 std::string DescribeTokens(const nlohmann::json& prediction);
 std::string FormatMatrixRate(const nlohmann::json& prediction);
+// What the GPUs draw; empty where that is not known.
+std::string FormatEnergy(const nlohmann::json& prediction);
 std::string FormatKernels(const nlohmann::json& prediction);
 std::string FormatMemory(const nlohmann::json& prediction);
 // Of the job's status.

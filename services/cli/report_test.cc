@@ -116,6 +116,22 @@ TEST(ReportTest, SaysThatFixedDurationsAreNoPrediction) {
       << report;
 }
 
+TEST(ReportTest, SaysWhatTheGpusDraw) {
+  json job = CompleteJob();
+  json& prediction = job["status"]["prediction"];
+  prediction["throughput"]["unit"] = "tokens";
+  prediction["energy"] = json::parse(
+      R"({"joules": 12345.0, "joulesPerUnit": 0.0942, "meanWatts": 634.6, "peakWatts": 691.2})");
+
+  EXPECT_NE(
+      FormatReport(job).find("  energy           1.234e+04 J an iteration, 0.0942 J a token   "
+                             "635 W a GPU, peak 691 W\n"),
+      std::string::npos)
+      << FormatReport(job);
+  prediction.erase("energy");
+  EXPECT_EQ(FormatReport(job).find("energy"), std::string::npos);
+}
+
 TEST(ReportTest, SaysHowMuchWorkItIsAndWhatLiesInMemory) {
   json job = CompleteJob();
   json& prediction = job["status"]["prediction"];

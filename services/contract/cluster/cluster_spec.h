@@ -16,6 +16,7 @@ struct ClusterSpec {
   std::uint32_t gpus_per_server = 0;
   std::string gpu;                      // Name of a GPU model file.
   double gpu_clock = 1;                 // Of its multiprocessors, over the model's.
+  double gpu_power_limit_watts = 0;     // Of each GPU; 0: the model's.
   std::uint32_t nvlink_generation = 0;  // 0: PCIe only.
   bool nvlink_switched = false;
   std::uint32_t nic_count = 0;

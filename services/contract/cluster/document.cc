@@ -86,6 +86,8 @@ void ReadServer(Fields& server, bool preset, ClusterSpec& spec) {
   }
   spec.gpu = gpu;
   spec.gpu_clock = server.Number("gpuClock", {kGpuClockMin, kGpuClockMax}, spec.gpu_clock);
+  spec.gpu_power_limit_watts = server.Number(
+      "powerLimit", {kPowerLimitWattsMin, kPowerLimitWattsMax}, spec.gpu_power_limit_watts);
   spec.gpus_per_server =
       Whole(server, "gpusPerServer", {1, kGpusPerServerMax}, spec.gpus_per_server);
   if (const auto nvlink = server.Object("nvlink")) {

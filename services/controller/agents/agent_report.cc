@@ -93,6 +93,10 @@ job::WorkCounts FromProto(const common::v1::WorkCounts& counts) {
           .optimizer_state_bytes = counts.optimizer_state_bytes()};
 }
 
+job::RankEnergy FromProto(const v1::Energy& energy) {
+  return {.microjoules = energy.microjoules(), .peak_milliwatts = energy.peak_milliwatts()};
+}
+
 job::TokenWork FromProto(const v1::TokenWork& in) {
   job::TokenWork tokens;
   for (const v1::TokenTable& table : in.tables()) {
@@ -120,6 +124,7 @@ job::RankIteration FromProto(const v1::Iteration& in) {
           .end_ps = in.end_picoseconds(),
           .error_ps = in.error_picoseconds(),
           .host_work_ps = in.host_work_picoseconds(),
+          .energy = FromProto(in.energy()),
           .breakdown = FromProto(in.breakdown()),
           .copies_to_host_ps = in.copies_to_host_picoseconds(),
           .copies_to_device_ps = in.copies_to_device_picoseconds(),
@@ -148,6 +153,7 @@ job::ServerUsage FromProto(const v1::Usage& in) {
                               .length_ps = program.picoseconds(),
                               .error_ps = program.error_picoseconds(),
                               .host_work_ps = program.host_work_picoseconds(),
+                              .energy = FromProto(program.energy()),
                               .launches = program.launches(),
                               .breakdown = FromProto(program.breakdown()),
                               .coverage = FromProto(program.coverage()),

@@ -150,6 +150,7 @@ nlohmann::json ToJson(const ClusterSpec& spec) {
         {"latencyMicroseconds", spec.nic_latency_microseconds}}},
       {"cpu", {{"model", spec.cpu_is_unknown ? std::string(cluster::kUnknownCpu) : spec.cpu}}}};
   if (spec.gpu_clock != 1) server["gpuClock"] = spec.gpu_clock;
+  if (spec.gpu_power_limit_watts > 0) server["powerLimit"] = spec.gpu_power_limit_watts;
   if (spec.cpu_speed_ratio > 0) server["cpu"]["speedRatio"] = spec.cpu_speed_ratio;
   if (spec.servers_per_domain > 1) server["serversPerDomain"] = spec.servers_per_domain;
   if (spec.host_bridges > 1) server["hostBridges"] = spec.host_bridges;

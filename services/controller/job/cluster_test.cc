@@ -199,6 +199,7 @@ TEST(BothSidesTest, KnowTheSameLimits) {
       {json::json_pointer("/servers"), cluster::kServersMax},
       {json::json_pointer("/server/gpusPerServer"), cluster::kGpusPerServerMax},
       {json::json_pointer("/server/gpuClock"), cluster::kGpuClockMax},
+      {json::json_pointer("/server/powerLimit"), cluster::kPowerLimitWattsMax},
       {json::json_pointer("/server/nics/count"), cluster::kNicsMax},
       {json::json_pointer("/server/nics/gbps"), cluster::kNicGigabitsMax},
       {json::json_pointer("/server/serversPerDomain"), cluster::kServersPerDomainMax},
@@ -279,6 +280,23 @@ TEST(BothSidesTest, ReadTheProcessorOfAServer) {
   EXPECT_FALSE(server({{"speedRatio", "fast"}}).JobsAccept());
   EXPECT_FALSE(server({{"speedRatio", "fast"}}).NetAccepts());
   EXPECT_FALSE(server({{"speedRatio", 0}}).JobsAccept());
+}
+
+TEST(BothSidesTest, ReadThePowerLimitOfTheGpus) {
+  const auto server = [](nlohmann::json watts) {
+    return BothSides({{"servers", 1}, {"server", {{"preset", "dgx-h100"}, {"powerLimit", watts}}}});
+  };
+  const BothSides limited = server(500);
+  ASSERT_TRUE(limited.JobsAccept()) << Describe(limited.problems);
+  EXPECT_TRUE(limited.NetAccepts());
+  EXPECT_EQ(limited.job.gpu_power_limit_watts, 500);
+  EXPECT_EQ(ToJson(limited.job)["server"]["powerLimit"], 500);
+  const BothSides own({{"servers", 1}, {"server", {{"preset", "dgx-h100"}}}});
+  EXPECT_FALSE(ToJson(own.job)["server"].contains("powerLimit"));
+
+  EXPECT_THAT(Describe(server(49).problems), testing::HasSubstr("50"));
+  EXPECT_FALSE(server("500 W").JobsAccept());
+  EXPECT_FALSE(server(0).NetAccepts());
 }
 
 TEST(BothSidesTest, ReadTheClockOfTheGpus) {

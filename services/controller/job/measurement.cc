@@ -72,6 +72,11 @@ std::vector<KernelTime> LongestFirst(const Kernels& kernels) {
   return list;
 }
 
+void AddTo(const RankEnergy& one, RankEnergy* sum) {
+  sum->microjoules += one.microjoules;
+  sum->peak_milliwatts = std::max(sum->peak_milliwatts, one.peak_milliwatts);
+}
+
 void FillShares(const Breakdown& time, const Coverage& busy, Prediction* prediction) {
   const std::uint64_t total = time.compute + time.exposed_communication + time.idle + time.host;
   if (total > 0) {
@@ -96,6 +101,7 @@ void Measurement::Add(const RankIteration& iteration) {
   kept.end_ps = std::max(kept.end_ps, iteration.end_ps);
   kept.error_ps = std::max(kept.error_ps, iteration.error_ps);
   kept.host_work_ps = std::max(kept.host_work_ps, iteration.host_work_ps);
+  AddTo(iteration.energy, &kept.energy);
   kept.breakdown = Sum(kept.breakdown, iteration.breakdown);
   const Breakdown& parts = iteration.breakdown;
   kept.own_ps.emplace(iteration.rank, parts.compute + parts.idle + parts.host);
@@ -290,8 +296,10 @@ void Measurement::AddShares(const Iteration& first, const std::vector<const Iter
                             Prediction* prediction) const {
   Breakdown time;
   Coverage busy;
+  RankEnergy energy;
   std::map<std::string, std::uint64_t> assumed;
   for (const Iteration* iteration : repeating) {
+    AddTo(iteration->energy, &energy);
     time = Sum(time, iteration->breakdown);
     busy = Sum(busy, iteration->coverage);
     for (const auto& [name, amount] : iteration->assumed_kernels) assumed[name] += amount;
@@ -305,6 +313,24 @@ void Measurement::AddShares(const Iteration& first, const std::vector<const Iter
   }
   const auto ranks = static_cast<double>(first.ranks.size());
   AddMatrixRate(flops / repeating.size(), ranks, prediction->steady->seconds, prediction);
+  AddEnergy(energy, static_cast<double>(repeating.size()) * ranks, prediction->steady->seconds,
+            prediction);
+}
+
+// Ranks without a process are taken to draw what the others do on average.
+void Measurement::AddEnergy(const RankEnergy& sum, double runs, double seconds,
+                            Prediction* prediction) const {
+  constexpr double kMicro = 1e-6;
+  constexpr double kMilli = 1e-3;
+  if (sum.microjoules == 0 || seconds <= 0 || runs <= 0) return;
+  const double each = static_cast<double>(sum.microjoules) * kMicro / runs;
+  Energy energy;
+  energy.joules = each * std::max(options_.gpus, options_.ranks);
+  energy.mean_watts = each / seconds;
+  energy.peak_watts = static_cast<double>(sum.peak_milliwatts) * kMilli;
+  if (prediction->throughput)
+    energy.per_unit = energy.joules / prediction->throughput->per_iteration;
+  prediction->energy = energy;
 }
 
 // `flops`: of `gpus` GPUs together, in `seconds`.
@@ -329,6 +355,7 @@ void Measurement::AddProgram(Prediction* prediction) const {
   double program_ranks = 0;
   std::uint64_t work_ps = 0;
   std::uint64_t flops = 0;
+  RankEnergy energy;
   for (const auto& [server, usage] : usage_) {
     for (const RankProgram& rank : usage.programs) {
       ++program_ranks;
@@ -337,6 +364,7 @@ void Measurement::AddProgram(Prediction* prediction) const {
       work_ps = std::max(work_ps, rank.host_work_ps);
       program.launches += rank.launches;
       flops += rank.counts.matrix_flops;
+      AddTo(rank.energy, &energy);
       time = Sum(time, rank.breakdown);
       busy = Sum(busy, rank.coverage);
       for (const NamedAmount& kernel : rank.assumed_kernels) assumed[kernel.name] += kernel.amount;
@@ -355,6 +383,7 @@ void Measurement::AddProgram(Prediction* prediction) const {
   program.high = band.high * kSecondsPerPicosecond;
   prediction->program = program;
   AddMatrixRate(flops, program_ranks, program.seconds, prediction);
+  AddEnergy(energy, program_ranks, program.seconds, prediction);
   FillShares(time, busy, prediction);
   prediction->assumed_kernels = LargestFirst(assumed);
   prediction->kernels = LongestFirst(kernels);

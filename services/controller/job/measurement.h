@@ -36,6 +36,12 @@ struct Coverage {
   std::uint64_t assumed = 0;
 };
 
+// Of one rank's GPU; zeros where its power is not known.
+struct RankEnergy {
+  std::uint64_t microjoules = 0;
+  std::uint64_t peak_milliwatts = 0;
+};
+
 // One iteration of one rank, as its agent saw it.
 struct RankIteration {
   std::int32_t rank = 0;
@@ -44,6 +50,7 @@ struct RankIteration {
   std::uint64_t end_ps = 0;
   std::uint64_t error_ps = 0;      // One standard deviation of its length.
   std::uint64_t host_work_ps = 0;  // The program's own, whatever its GPU did meanwhile.
+  RankEnergy energy;
   Breakdown breakdown;
   std::uint64_t copies_to_host_ps = 0;  // Busy time.
   std::uint64_t copies_to_device_ps = 0;
@@ -60,6 +67,7 @@ struct RankProgram {
   std::uint64_t length_ps = 0;
   std::uint64_t error_ps = 0;  // One standard deviation.
   std::uint64_t host_work_ps = 0;
+  RankEnergy energy;
   std::uint64_t launches = 0;
   Breakdown breakdown;
   Coverage coverage;
@@ -136,6 +144,7 @@ class Measurement {
     std::uint64_t end_ps = 0;
     std::uint64_t error_ps = 0;
     std::uint64_t host_work_ps = 0;
+    RankEnergy energy;  // A sum, and a maximum.
     Breakdown breakdown;
     std::map<std::int32_t, std::uint64_t> own_ps;  // By rank: without exposed communication.
     std::uint64_t copies_to_host_ps = 0;
@@ -176,6 +185,8 @@ class Measurement {
                  Prediction* prediction) const;
   void AddMatrixRate(std::uint64_t flops, double gpus, double seconds,
                      Prediction* prediction) const;
+  // `sum`: of so many runs, each of one rank and `seconds` long.
+  void AddEnergy(const RankEnergy& sum, double runs, double seconds, Prediction* prediction) const;
   void AddProgram(Prediction* prediction) const;
   void AddUnknownReads(Prediction* prediction) const;
   void AddUsage(Prediction* prediction) const;

@@ -223,6 +223,33 @@ TEST(MeasurementTest, TellsTheMatrixWorkOfAGpuAndItsShareOfThePeak) {
   EXPECT_DOUBLE_EQ(rate["utilization"], 0.5);
 }
 
+TEST(MeasurementTest, TellsTheEnergyOfAllGpusAndThePowerOfOne) {
+  MeasurementOptions options = TwoRanks();
+  options.gpus = 8;  // Six are mirrored.
+  options.tokens = 1000;
+  Measurement measurement(options);
+  for (RankIteration iteration : ThreeIterationsOfTwoRanks()) {
+    // Iterations of 11 ms; what warm-up draws does not count.
+    iteration.energy = {.microjoules = iteration.index == 0 ? 99'000'000u : 5'500'000u,
+                        .peak_milliwatts = iteration.rank == 1 ? 640'000u : 600'000u};
+    measurement.Add(iteration);
+  }
+
+  const nlohmann::json energy = ToJson(measurement.Predict())["energy"];
+
+  EXPECT_DOUBLE_EQ(energy["joules"], 44);
+  EXPECT_DOUBLE_EQ(energy["joulesPerUnit"], 0.044);
+  EXPECT_DOUBLE_EQ(energy["meanWatts"], 500);
+  EXPECT_DOUBLE_EQ(energy["peakWatts"], 640);
+}
+
+TEST(MeasurementTest, SaysNothingOfEnergyWhereNoPowerIsKnown) {
+  Measurement measurement(TwoRanks());
+  for (const RankIteration& iteration : ThreeIterationsOfTwoRanks()) measurement.Add(iteration);
+
+  EXPECT_FALSE(ToJson(measurement.Predict()).contains("energy"));
+}
+
 class AllocationsTest : public ::testing::Test {
  protected:
   // The split of rank 0, of which its optimizer has told `counts`.

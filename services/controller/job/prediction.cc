@@ -307,6 +307,12 @@ json ToJson(const Prediction& prediction) {
       out["matrixFlops"]["utilization"] = rate->flops_per_second / rate->peak;
     }
   }
+  if (const auto& energy = prediction.energy) {
+    out["energy"] = {{"joules", energy->joules},
+                     {"meanWatts", energy->mean_watts},
+                     {"peakWatts", energy->peak_watts}};
+    if (energy->per_unit > 0) out["energy"]["joulesPerUnit"] = energy->per_unit;
+  }
   if (prediction.breakdown) {
     out["breakdown"] = {{"compute", prediction.breakdown->compute},
                         {"exposedCommunication", prediction.breakdown->exposed_communication},

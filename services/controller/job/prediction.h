@@ -63,6 +63,14 @@ struct MatrixRate {
   double peak = 0;              // Of the GPU, dense bf16, operations per second; 0: not known.
 };
 
+// Of the GPUs' boards, without hosts and network.
+struct Energy {
+  double joules = 0;      // Of all GPUs of the job, in one iteration, or in the program.
+  double per_unit = 0;    // Of a token, sample or iteration, as throughput counts; 0: not known.
+  double mean_watts = 0;  // Of one GPU.
+  double peak_watts = 0;  // Of any GPU, a mean over some 40 ms.
+};
+
 // Host reads of unknown bytes that one writer made, at one place.
 struct UnknownReadSource {
   std::string writer;             // A kernel's readable name, or what else made the bytes unknown.
@@ -174,6 +182,7 @@ struct Prediction {
   std::optional<double> model_flops_utilization;
   bool model_flops_declared = false;      // By its parameters; else derived from launches.
   std::optional<MatrixRate> matrix_rate;  // Of an iteration, or the program; where there is any.
+  std::optional<Energy> energy;           // The same; where the GPU's power is known.
   // Set at the end when measured_iterations is 0; what follows then tells of the program, not of
   // iterations.
   std::optional<ProgramSeconds> program;

@@ -76,6 +76,10 @@ Metrics::Metrics(Registry* registry)
                              "measured iteration")),
       utilization_(MakeGauges(registry, "eidolon_predicted_model_flops_utilization_ratio",
                               "Predicted use of the GPUs' peak rate by the model")),
+      energy_(MakeGauges(registry, "eidolon_predicted_energy_joules",
+                         "What all GPUs of the job draw in an iteration, or in the program")),
+      power_(MakeGauges(registry, "eidolon_predicted_gpu_power_watts",
+                        "Power of one GPU: its mean, and the highest mean over some 40 ms")),
       memory_(MakeGauges(registry, "eidolon_predicted_peak_memory_bytes",
                          "Device memory at its high-water mark on the fullest rank")),
       breakdown_(MakeGauges(registry, "eidolon_predicted_iteration_share_ratio",
@@ -144,6 +148,11 @@ void Metrics::SetPrediction(const std::string& name_space, const std::string& jo
   if (prediction.tokens_per_second) jobs_.Set(key, &tokens_, *prediction.tokens_per_second);
   if (prediction.model_flops_utilization) {
     jobs_.Set(key, &utilization_, *prediction.model_flops_utilization);
+  }
+  if (prediction.energy) {
+    jobs_.Set(key, &energy_, prediction.energy->joules);
+    jobs_.Set(key, &power_, prediction.energy->mean_watts, {{"statistic", "mean"}});
+    jobs_.Set(key, &power_, prediction.energy->peak_watts, {{"statistic", "peak"}});
   }
   if (const job::RankMemory* worst = job::WorstRank(prediction)) {
     jobs_.Set(key, &memory_, static_cast<double>(worst->peak_bytes));

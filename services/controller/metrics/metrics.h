@@ -94,6 +94,8 @@ class Metrics {
   Gauges& tokens_;
   Gauges& throughput_;
   Gauges& utilization_;
+  Gauges& energy_;
+  Gauges& power_;
   Gauges& memory_;
   Gauges& breakdown_;
   Gauges& coverage_;

@@ -72,6 +72,17 @@ TEST_F(MetricsTest, ThroughputIsThatOfTheSteadyStateItsBandAndTheLastIteration) 
   EXPECT_THAT(Page(), HasSubstr("statistic=\"iteration\",unit=\"iterations\"} 4"));
 }
 
+TEST_F(MetricsTest, EnergyAndPowerAreShownWhereTheyAreKnown) {
+  job::Prediction prediction;
+  prediction.energy = {.joules = 12345, .mean_watts = 634.5, .peak_watts = 691};
+  metrics_.SetPrediction("team", "llama", prediction);
+
+  EXPECT_THAT(Page(), HasSubstr("eidolon_predicted_energy_joules{namespace=\"team\","
+                                "simulation_job=\"llama\"} 12345"));
+  EXPECT_THAT(Page(), HasSubstr("statistic=\"mean\"} 634.5"));
+  EXPECT_THAT(Page(), HasSubstr("statistic=\"peak\"} 691"));
+}
+
 TEST_F(MetricsTest, ASweepHasItsPointsByPhaseUntilItIsDeleted) {
   metrics_.SetSweep("team", "gpus", {{"pending", 3}, {"complete", 1}});
   EXPECT_THAT(Page(), HasSubstr("eidolon_sweep_points{namespace=\"team\",phase=\"pending\","

@@ -37,8 +37,9 @@ export function targetOf(job) {
   const server = cluster.server || {};
   const servers = (target && target.servers) || spec.servers || cluster.servers;
   const clock = server.gpuClock && server.gpuClock !== 1 ? ` at ${server.gpuClock} of its clock` : "";
+  const limit = server.powerLimit ? ` limited to ${server.powerLimit} W` : "";
   return {
-    gpu: (server.gpu || server.preset || "") + clock,
+    gpu: (server.gpu || server.preset || "") + clock + limit,
     servers,
     gpusPerServer: server.gpusPerServer,
     ranks: target && target.ranks,

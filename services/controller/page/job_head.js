@@ -142,7 +142,7 @@ function hero(job) {
   const prediction = predictionOf(job);
   const time = timeOf(job);
   if (!time) return waiting(job);
-  const {memory, matrixFlops, breakdown} = prediction;
+  const {memory, matrixFlops, breakdown, energy} = prediction;
   const cost = (job.status || {}).simulation || {};
   const rate = throughputOf(job);
   const failed = phaseOf(job) === "Failed";
@@ -162,6 +162,8 @@ function hero(job) {
           prediction.modelFlopsSource === "derived" && "derived from launches"),
       matrixFlops && figure("Matrix work of a GPU", (matrixFlops.perGpuAndSecond * 1e-12).toFixed(1), "TFLOP/s",
         matrixFlops.peakPerSecond && `${percent(matrixFlops.utilization)} of ${count(matrixFlops.peakPerSecond * 1e-12)} (bf16)`),
+      energy && figure("Energy of an iteration", count(energy.joules), "J",
+        `${count(energy.meanWatts)} W a GPU, peak ${count(energy.peakWatts)} W`),
       breakdown && figure("GPU busy", ...parts(percent(breakdown.compute + breakdown.exposedCommunication)),
         "compute and communication"),
       cost.wallSeconds > 0 && figure("Simulated in", ...parts(span(cost.wallSeconds)),

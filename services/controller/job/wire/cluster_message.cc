@@ -10,6 +10,7 @@ void FillCluster(const ClusterSpec& spec, const std::string& name, common::v1::C
   out->set_gpus_per_server(spec.gpus_per_server);
   out->set_gpu(spec.gpu);
   if (spec.gpu_clock != 1) out->set_gpu_clock(spec.gpu_clock);
+  out->set_gpu_power_limit_watts(spec.gpu_power_limit_watts);
   out->mutable_nvlink()->set_generation(spec.nvlink_generation);
   out->mutable_nvlink()->set_switched(spec.nvlink_switched);
   out->mutable_nics()->set_count(spec.nic_count);
