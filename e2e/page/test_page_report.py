@@ -99,7 +99,7 @@ def test_a_report_looks_different_in_light_and_dark(reader, report):
 def test_a_report_of_a_real_job_has_the_figures_of_the_page(reader, by_form, build, folder, job):
     """Both are made by the same modules from the same document."""
     tab, _ = reader.tab_of_file(write_report(build, folder, "by-form", job))
-    for selector in (".target", ".lead-figure", ".figures", ".diagnosis"):
+    for selector in (".target", ".lead-figure", ".figures", "[data-answer=what-limits]"):
         assert tab.inner_text(selector) == by_form.followed.inner_text(selector), selector
 
 

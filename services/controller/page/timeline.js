@@ -12,7 +12,8 @@ async function listens(viewer, signal) {
   const heard = new Promise((done) => addEventListener("message", (event) => {
     if (event.source === viewer && event.origin === VIEWER && event.data === "PONG") done();
   }, {signal}));
-  const asks = setInterval(() => viewer.postMessage("PING", VIEWER), ASK_MS);
+  // Before the viewer is there the window is of no other origin, and the question says nothing.
+  const asks = setInterval(() => viewer.postMessage("PING", "*"), ASK_MS);
   const late = pause(WAIT_MS, signal).then(() => Promise.reject(new Error(
     `${VIEWER} does not answer: save the timeline and open it there`)));
   try {

@@ -31,7 +31,7 @@ export async function askWhatWouldHelp(job) {
   const {namespace, name} = job.metadata;
   const {suspend, ttlSecondsAfterFinished, replay, ...spec} = job.spec;
   const create = (matrix) => postYaml(sweepPath(namespace), JSON.stringify({apiVersion: job.apiVersion, kind: "SimulationSweep",
-    metadata: {generateName: `${name.slice(0, 30)}-help-`}, spec: {job: spec, matrix}}));
+    metadata: {generateName: `${name.slice(0, 28)}-help-`}, spec: {job: spec, matrix}}));
   const matrix = questionsOf(job);
   try {
     return await create(matrix);
