@@ -2,10 +2,12 @@
 
 import json
 import pathlib
+import re
 import textwrap
 
 from jobs import expect_complete, expect_same, prediction_of
 from recordings import record, replay
+from server import ROOT
 
 PROGRAMS = pathlib.Path(__file__).resolve().parents[1] / "folding" / "programs"
 
@@ -212,3 +214,25 @@ patches = torch.randn(BATCH, LENGTH, WIDTH, device="cuda")
 F.cross_entropy(model.layers(patches).mean(1) @ classes, draw()[:, 0] % 8).backward()
 """
     expect_none(world.server.run(world.job(gpt(setup, images))), "no launch looks up rows")
+
+
+OPERATORS = ROOT / "services" / "contract" / "operator_name" / "operators.inc"
+
+
+def test_a_model_that_is_compiled_whole_tells_its_tokens_and_operators(world):
+    # The program ends at a name of our table that PyTorch does not have.
+    named = set(re.findall(r'^OPERATOR\(.*, "(.*)"\)$', OPERATORS.read_text(), re.M))
+    assert len(named) > 50, named
+    setup = f"""
+unknown = set({sorted(named)}) - {{schema.name for schema in torch._C._jit_get_all_schemas()}}
+assert not unknown, unknown
+model = torch.compile(model)
+"""
+    # The lookup of words is fused with that of places and a normalisation.
+    job = world.server.run(world.job(gpt(setup, MICRO_BATCHES)), seconds=400)
+    prediction = expect_tokens(job, 1024, source="derived")
+    assert prediction["throughput"]["unit"] == "tokens", prediction["throughput"]
+    found = {kernel.get("operator", "") for kernel in prediction["kernels"]}
+    assert any(name.startswith("compiled ") and "embedding" in name for name in found), found
+    assert any(name.startswith("aten::_foreach_") for name in found), found
+    assert any(re.match(r"gemm (fp32|tf32) [NT]{2} \d+x\d+x\d+", kernel["name"]) for kernel in prediction["kernels"])

@@ -246,8 +246,10 @@ std::string FormatKernels(const json& prediction) {
   std::size_t shown = 0;
   for (const json& kernel : kernels) {
     if (++shown > kShown) break;
-    const std::string name =
-        TextAt(kernel, {TextAt(kernel, {"name"}) == "collective" ? "family" : "name"});
+    std::string name = TextAt(kernel, {"operator"});
+    if (name.empty()) {
+      name = TextAt(kernel, {TextAt(kernel, {"name"}) == "collective" ? "family" : "name"});
+    }
     std::string share = Percent(NumberAt(kernel, {"seconds"}) / total);
     share.insert(0, std::max<std::size_t>(share.size(), 8) - share.size(), ' ');
     const double count = NumberAt(kernel, {"launches"});

@@ -6,6 +6,7 @@
 
 #include "services/base/demangle.h"
 #include "services/base/text.h"
+#include "services/contract/operator_name/operator_name.h"
 
 namespace eidolon::agent::timeline {
 
@@ -87,7 +88,9 @@ const Names::Work& Names::WorkOf(const Operation& operation) {
     work.category = "copy";
     work.call = symbol == "memset" ? "cudaMemsetAsync" : "cudaMemcpyAsync";
   }
-  work.name = plain_(KernelName(symbol));
+  work.function = plain_(KernelName(symbol));
+  const std::string known = operator_name::OperatorOf(work.function);
+  work.name = known.empty() ? work.function : known;
   return work;
 }
 

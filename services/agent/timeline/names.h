@@ -26,7 +26,8 @@ class Names {
  public:
   // A work definition, as it is shown.
   struct Work {
-    std::string name;
+    std::string name;      // The operator of PyTorch where it is known, else the function.
+    std::string function;  // Of a kernel: demangled, without its parameters.
     std::string full;
     std::string grid;
     std::string block;

@@ -22,7 +22,7 @@ using base::StrCat;
 
 namespace {
 
-constexpr std::size_t kArgumentsMax = 8;
+constexpr std::size_t kArgumentsMax = 9;
 constexpr std::uint64_t kTransferFlow = std::uint64_t{1} << 63;
 
 // Orders of a rank's tracks.
@@ -332,6 +332,7 @@ Face Renderer::FaceOf(std::uint64_t sequence) {
     face.category = work.category;
     AddEstimate(entry.basis, &face);
     if (!work.grid.empty()) {
+      if (work.name != work.function) face.arguments.push_back({"function", work.function});
       face.arguments.push_back({"kernel", work.full});
       face.arguments.push_back({"grid", work.grid});
       face.arguments.push_back({"block", work.block});

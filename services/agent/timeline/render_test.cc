@@ -40,8 +40,7 @@ class RenderTest : public ::testing::Test {
     costs_.Learn(copy_, estimate);
   }
 
-  static std::vector<std::byte> KernelDefinition() {
-    const std::string_view name = kScale;
+  static std::vector<std::byte> KernelDefinition(std::string_view name = kScale) {
     std::vector<std::byte> bytes((sizeof(workload::Kernel) + name.size() + 7) / 8 * 8);
     workload::Kernel work{};
     work.header = {.kind = workload::WorkKind::kKernel,
@@ -117,6 +116,26 @@ class RenderTest : public ::testing::Test {
   std::uint32_t copy_ = 0;
   std::uint64_t next_ = 0;
 };
+
+TEST_F(RenderTest, AKernelOfPytorchIsCalledByItsOperatorAndTellsItsFunction) {
+  constexpr char kAdd[] =
+      "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_addIfEEEEvv";
+  common::v1::Estimate estimate;
+  estimate.set_source(common::v1::ESTIMATE_SOURCE_MODELLED);
+  const std::uint32_t add = costs_.Intern(KernelDefinition(kAdd));
+  costs_.Learn(add, estimate);
+  Launch(add, 7, {.start = 10, .finish = 30});
+
+  const TraceReader trace = Rendered();
+
+  const auto kernels = trace.On("GPU 0 stream 7: kernels");
+  ASSERT_EQ(kernels.size(), 1u);
+  EXPECT_EQ(kernels[0].name, "aten::add");
+  EXPECT_THAT(kernels[0].arguments, Contains(Pair("function",
+                                                  "at::native::vectorized_elementwise_kernel<4, "
+                                                  "at::native::CUDAFunctor_add<float> >")));
+  EXPECT_THAT(kernels[0].arguments, Contains(Pair("kernel", kAdd)));
+}
 
 TEST_F(RenderTest, AKernelShowsItsNameAndHowItsTimeIsKnownAndItsCallPointsToIt) {
   Launch(kernel_, 7, {.start = 10, .finish = 30});

@@ -34,6 +34,47 @@ std::string_view NameOfWork(WorkKind kind) {
   return {};
 }
 
+// Of an element, by the number of cudaDataType_t.
+std::string_view NameOfType(DataType type) {
+  switch (type) {
+    case 0:
+      return "fp32";
+    case 1:
+      return "fp64";
+    case 2:
+      return "fp16";
+    case 3:
+      return "int8";
+    case 4:
+    case 5:
+      return "complex";
+    case 14:
+      return "bf16";
+    case 28:
+      return "e4m3";
+    case 29:
+      return "e5m2";
+    case 33:
+      return "e2m1";
+    default:
+      return "other";
+  }
+}
+
+// "gemm bf16 TN 8192x4096x2048 x8": types of A and B where they differ, both operands'
+// transposition as in BLAS, m x n x k, and how many of a batch.
+std::string NameOfGemm(const Gemm& gemm) {
+  constexpr std::uint32_t kFastTf32 = 77;  // Of cublasComputeType_t.
+  const std::string_view a = NameOfType(gemm.type_a);
+  const std::string_view b = NameOfType(gemm.type_b);
+  std::string name = StrCat("gemm ", gemm.compute_type == kFastTf32 ? "tf32" : a);
+  if (a != b) name += StrCat("*", b);
+  name += StrCat(" ", gemm.transpose_a == 0 ? "N" : "T", gemm.transpose_b == 0 ? "N" : "T", " ",
+                 gemm.m, "x", gemm.n, "x", gemm.k);
+  if (gemm.batch > 1) name += StrCat(" x", gemm.batch);
+  return name;
+}
+
 std::unexpected<base::Error> Damaged(WorkKind kind, const std::string& what) {
   return Fail(ErrorCode::kCorrupt, StrCat("definition of a ", NameOfWork(kind), ": ", what));
 }
@@ -207,12 +248,8 @@ std::string DisplayName(std::span<const std::byte> definition) {
   switch (KindOf(definition)) {
     case WorkKind::kKernel:
       return std::string(KernelTailOf(definition).name);
-    case WorkKind::kGemm: {
-      const auto gemm = WorkOf<Gemm>(definition);
-      std::string name = StrCat("gemm ", gemm.m, "x", gemm.n, "x", gemm.k);
-      if (gemm.batch > 1) name += StrCat(" x", gemm.batch);
-      return name;
-    }
+    case WorkKind::kGemm:
+      return NameOfGemm(WorkOf<Gemm>(definition));
     case WorkKind::kDnnGraph:
       return "cudnn graph";
     case WorkKind::kCopy:

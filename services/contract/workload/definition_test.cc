@@ -48,6 +48,28 @@ TEST(DefinitionTest, ReadsAKernelsName) {
   EXPECT_EQ(DisplayName(bytes), "my_kern_");
 }
 
+TEST(DefinitionTest, NamesAGemmByTypesTranspositionAndSizes) {
+  Gemm gemm;
+  gemm.m = 8192;
+  gemm.n = 4096;
+  gemm.k = 2048;
+  gemm.type_a = gemm.type_b = 14;
+  gemm.transpose_a = 1;
+  const auto name = [&] {
+    const auto words = Words(gemm);
+    return DisplayName(std::as_bytes(std::span(words)));
+  };
+
+  EXPECT_EQ(name(), "gemm bf16 TN 8192x4096x2048");
+  gemm.type_a = 28;
+  gemm.type_b = 29;
+  gemm.batch = 8;
+  EXPECT_EQ(name(), "gemm e4m3*e5m2 TN 8192x4096x2048 x8");
+  gemm.type_a = gemm.type_b = 0;
+  gemm.compute_type = 77;
+  EXPECT_EQ(name(), "gemm tf32 TN 8192x4096x2048 x8");
+}
+
 TEST(DefinitionTest, NamesPartsThatDoNotFit) {
   EXPECT_THAT(Complaint(Words(KernelOf(9), "my_kern_"), sizeof(Kernel) + 8),
               HasSubstr("definition of a kernel: its parts need"));

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "services/contract/operator_name/operator_name.h"
 #include "services/controller/job/band.h"
 
 namespace eidolon::controller::job {
@@ -122,6 +123,7 @@ void Measurement::AddKernels(const std::vector<KernelTime>& kernels, Kernels* ke
   for (const KernelTime& kernel : kernels) {
     const auto [found, is_new] =
         kept->emplace(std::array{kernel.name, kernel.family, kernel.source}, kernel);
+    if (is_new) found->second.operator_name = operator_name::OperatorOf(kernel.name);
     if (is_new) continue;
     KernelTime& sum = found->second;
     sum.picoseconds += kernel.picoseconds;

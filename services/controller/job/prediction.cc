@@ -134,6 +134,7 @@ json TimesToJson(const std::vector<KernelTime>& kernels) {
                     {"launches", kernel.launches},
                     {"shortestPicoseconds", kernel.shortest_picoseconds}});
     if (kernel.matrix_flops > 0) list.back()["matrixFlops"] = kernel.matrix_flops;
+    if (!kernel.operator_name.empty()) list.back()["operator"] = kernel.operator_name;
   }
   return list;
 }

@@ -33,6 +33,7 @@ struct KernelTime {
   std::uint64_t launches = 0;
   std::uint64_t shortest_picoseconds = 0;
   std::uint64_t matrix_flops = 0;  // Of all launches; 0: none, or not counted.
+  std::string operator_name = {};  // Of PyTorch (contract/operator_name); empty: not known.
 
   bool operator==(const KernelTime&) const = default;
 };

@@ -17,7 +17,7 @@ function columnsOf(kernels, total) {
   return [
     {title: "Name", cell: (kernel) => {
       const name = kernel.name === "collective" ? kernel.family : kernel.name;
-      return [el("code", {title: name}, shortName(name)),
+      return [el("code", {title: name}, kernel.operator || shortName(name)),
         el("div", {class: "note"}, kindOf(kernel), kernel.name === "collective" ? "" : ` · ${kernel.family}`)];
     }},
     {title: "Source", cell: (kernel) => tagOfSource(kernel.source)},
@@ -55,7 +55,7 @@ export function kernelsPart({kernels, count: all, what}) {
     chips.forEach((chip, i) => chip.setAttribute("aria-pressed", String(kinds[i] === kind)));
     const words = search.value.toLowerCase();
     const found = kernels.filter((kernel) => (kind === "all" || kindOf(kernel) === kind) &&
-      `${kernel.name} ${kernel.family} ${kernel.source}`.toLowerCase().includes(words));
+      `${kernel.operator || ""} ${kernel.name} ${kernel.family} ${kernel.source}`.toLowerCase().includes(words));
     const wanted = whole ? found : found.slice(0, SHOWN);
     place.replaceChildren(table("Kernels and collectives", columns,
       wanted.map((kernel) => columns.map((column) => column.cell(kernel))), {class: "kernels"}));
