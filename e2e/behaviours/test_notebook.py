@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import sys
 
 from jobs import light_script
@@ -45,6 +46,13 @@ def test_the_python_package_predicts_sweeps_and_compares(world):
     assert len(report.throughput_over_iterations) == report.prediction["measuredIterations"], f"{rate}"
     assert abs(sum(report.breakdown.values()) - 1) < 1e-6 and report.fits, f"the report: {report}"
     assert "<table" in report._repr_html_() and "Complete" in str(report), f"the report: {report}"
+
+    findings = report.diagnosis
+    assert findings and f"diagnosis  {findings[0]}" in re.sub(" {2,}", "  ", str(report)), f"the report: {report}"
+    assert all(one.change is None or -1 <= one.change < 0 for one in findings), f"{findings}"
+    cost = report.cost(price=3.6)
+    assert abs(cost.step / (3.6 / 3600 * band.steady) - 1) < 1e-9, f"{cost}"
+    assert abs(cost.million_tokens / (cost.step * 1000) - 1) < 1e-6, f"{cost}"
 
     comparison = eidolon.compare(sweep["a100"], report)
     assert comparison.speedup > 1 and "speed-up" in comparison._repr_html_(), f"the comparison: {comparison}"

@@ -11,11 +11,12 @@ For notebooks and scripts around a training job; the training script itself need
 """
 
 from eidolon.predicting import PredictionError, predict, sweep
-from eidolon.report import Band, Comparison, ExtraWork, Finding, Report, Sweep, Throughput, compare
+from eidolon.report import Band, Comparison, Cost, ExtraWork, Finding, Report, Sweep, Throughput, compare
 
 __all__ = [
     "Band",
     "Comparison",
+    "Cost",
     "ExtraWork",
     "Finding",
     "PredictionError",

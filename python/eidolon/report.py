@@ -89,6 +89,14 @@ class ExtraWork:
 
 
 @dataclasses.dataclass(frozen=True)
+class Cost:
+    """In the currency of the price. `million_tokens`: None where tokens are not known."""
+
+    step: float
+    million_tokens: float | None
+
+
+@dataclasses.dataclass(frozen=True)
 class Finding:
     """What limits an iteration. `rule`: host, communication, ...; `sentence`: the cause, what to change, and what that
     saves at most; `cost_seconds`: what it costs of an iteration; `change`: the most that the suggestion can save, -0.14 for
@@ -192,6 +200,16 @@ class Report:
             )
             for one in self.prediction.get("diagnosis", [])
         ]
+
+    def cost(self, price: float) -> Cost | None:
+        """What a step and a million tokens cost. `price`: of a GPU for an hour, in any currency. None when no iteration was
+        measured."""
+        gpus = self.prediction.get("target", {}).get("gpus")
+        if not gpus or not self.iteration_seconds:
+            return None
+        per_second = price * gpus / 3600
+        tokens = self.tokens_per_second
+        return Cost(per_second * self.iteration_seconds.steady, per_second / tokens * 1e6 if tokens else None)
 
     @property
     def tokens_per_second(self) -> float | None:

@@ -9,15 +9,18 @@
 #include "services/cli/job_document.h"
 #include "services/cli/job_file.h"
 #include "services/cli/report.h"
+#include "services/cli/report_figures.h"
 #include "services/cli/run_data.h"
 #include "services/cli/run_document.h"
 #include "services/cli/terminal.h"
 #include "services/cli/what_if.h"
 #include "services/controller/page/report_file.h"
+#include "services/controller/shown/document_fields.h"
 
 namespace eidolon::cli {
 namespace {
 
+using controller::shown::At;
 using nlohmann::json;
 
 struct ReportFlags {
@@ -27,6 +30,7 @@ struct ReportFlags {
   bool what_if = false;
   std::string recording;  // Of the job; empty: the server's.
   std::string gpu;
+  double gpu_price = 0;  // For an hour; 0: not known.
   EmbeddedOptions embedded;
 };
 
@@ -64,13 +68,15 @@ int Report(const Globals& globals, const ReportFlags& flags) {
                   "name a job, or a file that 'eidolon get JOB -o json' has printed (--file)"});
     return 2;
   }
-  const auto job = ReadJob(globals, flags);
+  auto job = ReadJob(globals, flags);
   if (!job) return PrintFailure(job.error());
   const auto answers = Ask(globals, flags);
   if (!answers) return PrintFailure(answers.error());
+  AddReplays(*answers, &*job);
   if (flags.html.empty()) {
     Terminal::Standard(globals.raw)
         .Print(FormatReport(*job) +
+               FormatPrice(At(*job, {"status", "prediction"}), flags.gpu_price) +
                (answers->is_null() ? ""
                                    : "  what would help, by replays:\n" + FormatWhatIfs(*answers)));
     return 0;
@@ -95,6 +101,10 @@ void AddReportCommand(CLI::App* app, const Globals* globals, Action* action) {
   report->add_option("--recording", flags->recording,
                      "the job's recording; default: what the server keeps of it");
   report->add_option("--gpu", flags->gpu, "--what-if: another GPU to ask about");
+  report
+      ->add_option("--gpu-price", flags->gpu_price,
+                   "what a GPU costs for an hour: adds the cost of a step, and of a million tokens")
+      ->check(CLI::NonNegativeNumber);
   report->add_option("--agent", flags->embedded.controller.agent, "path of eidolon-agent");
   report->add_option("--gpu-models", flags->embedded.gpu_models, "folder with GPU model files")
       ->envname("EIDOLON_GPU_MODELS");

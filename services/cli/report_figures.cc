@@ -20,6 +20,8 @@ using controller::shown::BytesAt;
 using controller::shown::CountAt;
 using controller::shown::FormatCount;
 using controller::shown::FormatSeconds;
+using controller::shown::Headline;
+using controller::shown::HeadlineOf;
 using controller::shown::KernelTitle;
 using controller::shown::Line;
 using controller::shown::NumberAt;
@@ -174,6 +176,25 @@ std::string FormatThroughput(const json& prediction) {
   const std::string note = missing.empty() ? DescribeTokens(prediction) : "";
   return Line("throughput", throughput + (note.empty() ? "" : "   " + note)) +
          (missing.empty() ? "" : Line("", missing));
+}
+
+std::string FormatPrice(const json& prediction, double price) {
+  constexpr double kSecondsPerHour = 3600;
+  const double gpus = NumberAt(prediction, {"target", "gpus"});
+  const Headline headline = HeadlineOf(prediction);
+  if (price <= 0 || gpus <= 0 || headline.seconds <= 0) return "";
+  const double per_second = price * gpus / kSecondsPerHour;
+  std::string text = StrCat(Print("%.4g", per_second * headline.seconds),
+                            headline.is_iteration ? " a step" : " in all");
+  const std::string unit = TextAt(prediction, {"throughput", "unit"});
+  const double rate = NumberAt(prediction, {"throughput", "perSecond"});
+  if (rate > 0 && unit == "tokens") {
+    text += StrCat("   ", Print("%.4g", per_second / rate * 1e6), " a million tokens");
+  } else if (rate > 0 && unit == "samples") {
+    text += StrCat("   ", Print("%.4g", per_second / rate * 1e3), " a thousand samples");
+  }
+  return Line("cost", StrCat(text, "   at ", Print("%.4g", price), " a GPU and hour, ",
+                             FormatCount(gpus), gpus == 1 ? " GPU" : " GPUs"));
 }
 
 std::string DescribeTokens(const json& prediction) {

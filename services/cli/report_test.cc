@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "services/cli/client.h"
+#include "services/cli/report_figures.h"
 #include "services/controller/shown/report_line.h"
 
 namespace eidolon::cli {
@@ -90,7 +91,9 @@ TEST(ReportTest, NamesTheHardwareAndWhatTakesLongest) {
     "fabric": {"preset": "rail-optimised"}}})");
   prediction["kernels"] = json::parse(R"([
     {"name": "gemm 8192x8192x2048", "family": "gemm", "source": "modelled", "seconds": 0.3},
-    {"name": "collective", "family": "nccl ring simple", "source": "modelled", "seconds": 0.1}])");
+    {"name": "collective", "family": "nccl ring simple", "source": "modelled", "seconds": 0.1},
+    {"name": "void at::native::vectorized<MulFunctor>", "family": "elementwise",
+     "source": "modelled", "seconds": 0.0, "operator": "aten::mul"}])");
 
   const std::string report = FormatReport(job);
 
@@ -102,6 +105,22 @@ TEST(ReportTest, NamesTheHardwareAndWhatTakesLongest) {
             std::string::npos)
       << report;
   EXPECT_NE(report.find("25.0 %  nccl ring simple   modelled\n"), std::string::npos) << report;
+  EXPECT_NE(report.find("%  aten::mul   modelled\n"), std::string::npos) << report;
+}
+
+TEST(ReportTest, APriceGivesTheCostOfAStepAndOfAMillionTokens) {
+  json prediction = json::parse(R"({
+    "target": {"gpus": 16}, "iterationSeconds": {"mean": 0.5},
+    "steadyIteration": {"seconds": 0.45, "low": 0.4, "high": 0.5},
+    "throughput": {"unit": "tokens", "perSecond": 200000}})");
+
+  EXPECT_EQ(FormatPrice(prediction, 2.5),
+            "  cost             0.005 a step   0.05556 a million tokens   at 2.5 a GPU and hour, "
+            "16 GPUs\n");
+  prediction["throughput"] = {{"unit", "samples"}, {"perSecond", 400}};
+  EXPECT_NE(FormatPrice(prediction, 2.5).find("0.02778 a thousand samples"), std::string::npos);
+  EXPECT_EQ(FormatPrice(prediction, 0), "") << "no price is given";
+  EXPECT_EQ(FormatPrice(json::object(), 2.5), "");
 }
 
 TEST(ReportTest, SaysThatFixedDurationsAreNoPrediction) {

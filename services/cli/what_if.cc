@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
 
 #include "services/base/text.h"
@@ -26,6 +27,12 @@ using controller::shown::ToPrintableLine;
 using nlohmann::json;
 
 namespace {
+
+constexpr char kNoHostTime[] = "no host time";
+constexpr char kHidden[] = "communication hidden as well as can be";
+// Rules of controller/diagnosis, and the change under which their fault is gone.
+constexpr std::pair<std::string_view, std::string_view> kReplayedRules[] = {
+    {"host", kNoHostTime}, {"communication", kHidden}, {"pipeline", kHidden}};
 
 // What one would buy after it.
 std::string NextGpu(const std::string& gpu) {
@@ -64,13 +71,12 @@ std::vector<WhatIf> WhatIfsOf(const RecordedJob& recorded, const std::string& gp
   const json& target = At(recorded.status, {"prediction", "target"});
   const json& server = At(target, {"cluster", "server"});
   std::vector<WhatIf> all;
-  all.push_back({"no host time", {{.host_factor = 0}}});
+  all.push_back({kNoHostTime, {{.host_factor = 0}}});
   all.push_back({"a host twice as fast", {{.host_factor = 0.5}}});
   const std::string other = gpu.empty() ? NextGpu(TextAt(server, {"gpu"})) : gpu;
   if (!other.empty()) all.push_back({"GPU " + other, {{.gpu = other}}});
   if (NumberAt(target, {"ranks"}) > 1) {
-    all.push_back({"communication hidden as well as can be",
-                   {{.communication_factor = 0}, {.host_factor = 0, .kernel_factor = 0}}});
+    all.push_back({kHidden, {{.communication_factor = 0}, {.host_factor = 0, .kernel_factor = 0}}});
     all.push_back({"all hosts as fast as the fastest", {{.even_hosts = true}}});
   }
   if (CountAt(target, {"servers"}) < 2) return all;
@@ -97,6 +103,23 @@ json WhatIfsToJson(const json& base, const std::vector<WhatIfResult>& results) {
   const auto missing =
       std::ranges::count_if(answers, [](const json& answer) { return answer.contains("message"); });
   return {{"iterationSeconds", before}, {"notAnswered", missing}, {"whatIfs", std::move(answers)}};
+}
+
+void AddReplays(const json& answers, json* job) {
+  const json::json_pointer place("/status/prediction/diagnosis");
+  if (!job->contains(place) || !(*job)[place].is_array()) return;
+  for (json& finding : (*job)[place]) {
+    const auto rule = std::ranges::find(kReplayedRules, TextAt(finding, {"rule"}),
+                                        &std::pair<std::string_view, std::string_view>::first);
+    if (rule == std::end(kReplayedRules)) continue;
+    for (const json& answer : At(answers, {"whatIfs"})) {
+      if (TextAt(answer, {"name"}) != rule->second || answer.contains("message")) continue;
+      finding["replayedChange"] = NumberAt(answer, {"change"});
+      finding["sentence"] =
+          StrCat(TextAt(finding, {"sentence"}), " By replay, ", rule->second, ": ",
+                 Print("%+.0f %%", NumberAt(answer, {"change"}) * 100), ".");
+    }
+  }
 }
 
 std::string FormatWhatIfs(const json& answers) {

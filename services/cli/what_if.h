@@ -30,6 +30,9 @@ struct WhatIfResult {
 // "change", "fits"} or {"name", "message"}]}, what helps most first; what was not answered comes
 // last. `base`: the replay without changes.
 nlohmann::json WhatIfsToJson(const nlohmann::json& base, const std::vector<WhatIfResult>& results);
+// Adds to each finding of the job's diagnosis what a replay without its fault has given: the bound
+// of a finding holds everything else as it is, a replay simulates it.
+void AddReplays(const nlohmann::json& answers, nlohmann::json* job);
 // A line for each.
 std::string FormatWhatIfs(const nlohmann::json& answers);
 

@@ -78,5 +78,27 @@ TEST(WhatIfTest, NamesWhatWasRefusedAndRanksTheRest) {
   EXPECT_EQ(WhatIfsToJson(Job(1), {{"good", {Job(0.5)}}})["notAnswered"], 0);
 }
 
+TEST(WhatIfTest, AddsToTheDiagnosisWhatAReplayWithoutTheFaultHasGiven) {
+  json job = Job(1);
+  job["status"]["prediction"]["diagnosis"] = {
+      {{"rule", "host"}, {"sentence", "Limited by Python."}},
+      {{"rule", "pipeline"}, {"sentence", "Bubbles."}},
+      {{"rule", "memory-bound"}, {"sentence", "Memory."}}};
+  const json answers = WhatIfsToJson(
+      Job(1),
+      {{"no host time", {Job(0.75)}}, {"communication hidden as well as can be", {Job(0)}}});
+
+  AddReplays(answers, &job);
+
+  const json& diagnosis = job["status"]["prediction"]["diagnosis"];
+  EXPECT_EQ(diagnosis[0]["sentence"], "Limited by Python. By replay, no host time: -25 %.");
+  EXPECT_EQ(diagnosis[0]["replayedChange"], -0.25);
+  EXPECT_EQ(diagnosis[1]["sentence"], "Bubbles.") << "its replay has no answer";
+  EXPECT_EQ(diagnosis[2]["sentence"], "Memory.") << "no replay is without it";
+  json other = Job(1);
+  AddReplays(answers, &other);
+  EXPECT_EQ(other, Job(1));
+}
+
 }  // namespace
 }  // namespace eidolon::cli
