@@ -2,7 +2,7 @@
 """The catalogue of metrics, dashboards/metrics.csv, against the sources, the documentation, the dashboards and rules.
 
     metrics.py            one line for each difference, exit 1 when there are some
-    metrics.py --write    write docs/metrics.md from the catalogue
+    metrics.py --write    write docs/reference/generated/metrics.md from the catalogue
 
 A metric that a service registers must be in the catalogue with the same help, and the other way round. Labels, types
 and the number of series are compared with what a running server answers by e2e/page/run.
@@ -17,7 +17,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 CATALOGUE = ROOT / "dashboards/metrics.csv"
-PAGE = ROOT / "docs/metrics.md"
+PAGE = ROOT / "docs/reference/generated/metrics.md"
 CHART = ROOT / "helm/eidolon/files"
 # A name that a service registers, and the texts of its help after it.
 REGISTERED = re.compile(r'"(eidolon_[a-z_]+)"\s*(?:\)\s*\.Help\(|,)\s*((?:"(?:[^"\\]|\\.)*"\s*)+)')
@@ -35,7 +35,8 @@ there are at most: the labels of a job are gone when the job is deleted, or when
 those of a sweep, when it is deleted or 200 other sweeps have ended after it.
 
 The dashboards, drawn from the data of a real run (not screenshots of Grafana; `dashboards/pictures.py` draws them anew):
-[job](dashboards/job.svg), [fabric](dashboards/fabric.svg), [sweep](dashboards/sweep.svg), [fleet](dashboards/fleet.svg).
+[job](../../dashboards/job.svg), [fabric](../../dashboards/fabric.svg), [sweep](../../dashboards/sweep.svg),
+[fleet](../../dashboards/fleet.svg).
 """
 
 
@@ -109,7 +110,7 @@ def problems():
             if label not in allowed and not label.startswith(("exported_", "eidolon_dev_")):
                 yield f"{where}: {name} has no label {label}"
     if not PAGE.exists() or PAGE.read_text() != page_of(rows):
-        yield "docs/metrics.md differs from the catalogue: run dashboards/metrics.py --write"
+        yield "docs/reference/generated/metrics.md differs from the catalogue: run dashboards/metrics.py --write"
 
 
 def differences(text):

@@ -30,7 +30,7 @@ def differing(before, after):
 def main():
     wrong = 0
     for command, pages in WRITERS.items():
-        files = [ROOT / "docs" / page for page in pages]
+        files = [ROOT / "docs/reference/generated" / page for page in pages]
         before = [file.read_text() for file in files]
         try:
             subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)

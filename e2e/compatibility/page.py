@@ -1,4 +1,4 @@
-"""docs/compatibility.md, from the results of e2e/compat."""
+"""docs/reference/generated/compatibility.md, from the results of e2e/compat."""
 
 import json
 import pathlib
@@ -9,7 +9,7 @@ from rows import HERE, ROWS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RESULTS = HERE / "results.json"
-PAGE = ROOT / "docs/compatibility.md"
+PAGE = ROOT / "docs/reference/generated/compatibility.md"
 
 HEADING = """\
 | program | version | date | outcome | predicted | measured, modelled, assumed | last loss | unknown reads | refused calls |

@@ -1,9 +1,9 @@
-"""docs/messages.md: what the user sees of each mistake."""
+"""docs/reference/generated/messages.md: what the user sees of each mistake."""
 
 import pathlib
 import re
 
-TABLE = pathlib.Path(__file__).resolve().parents[2] / "docs/messages.md"
+TABLE = pathlib.Path(__file__).resolve().parents[2] / "docs/reference/generated/messages.md"
 LONGEST = 420  # Of a message in the table; the rest is cut.
 HEAD = """# What the command says to mistakes
 
@@ -40,7 +40,7 @@ class Table:
         if self.update:
             self.rows[name] = row
         before = self.rows.get(name, "")
-        assert before == row, f"docs/messages.md differs; e2e/messages --update writes it:\n{before}{row}"
+        assert before == row, f"{TABLE.name} differs; e2e/messages --update writes it:\n{before}{row}"
 
     def page(self, names):
         return HEAD + "".join(self.rows[name] for name in names if name in self.rows)

@@ -1,5 +1,5 @@
 """Each mistake is made for real, by the command, by a document, by a training script or over REST. The message holds the
-way out, the exit status is that of a failure, and docs/messages.md shows both."""
+way out, the exit status is that of a failure, and docs/reference/generated/messages.md shows both."""
 
 import subprocess
 import urllib.error

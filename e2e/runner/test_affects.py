@@ -111,7 +111,7 @@ def test_documents_affect_only_what_reads_documents(path):
         ("helm/eidolon/values.yaml", ["kube:chart", "dashboards", "scripts"], ["test-release", "build-asan"]),
         ("operator-manifests/rbac.yaml", ["test-release", "scripts", "kube:tenants"], ["build-asan"]),
         ("dashboards/check.py", ["kube:cluster_metrics", "dashboards"], ["behaviour"]),
-        ("docs/report_fields.md", ["docs", "test-release"], ["test-asan"]),
+        ("docs/reference/generated/report_fields.md", ["docs", "test-release"], ["test-asan"]),
         ("e2e/behaviours/test_disk.py", ["behaviour:disk"], ["behaviour"]),
         ("services/controller/sweep/points.cc", ["behaviour:sweep", "page:page_sweeps"], ["behaviour", "page"]),
         ("e2e/requirements.txt", ["everything"], []),

@@ -71,7 +71,9 @@ def test_several_files_reach_what_each_does(graph):
     assert graph.reached([]) == set()
 
 
-@pytest.mark.parametrize("path", ["docs/report_fields.md", "cmake/Library.cmake", "services/novel/a.cc"])
+@pytest.mark.parametrize(
+    "path", ["docs/reference/generated/report_fields.md", "cmake/Library.cmake", "services/novel/a.cc"]
+)
 def test_a_file_of_no_folder_that_is_built_is_not_known(graph, path):
     assert graph.reached(["services/flow/flow.h", path]) is None
 
@@ -116,7 +118,7 @@ def test_programs_are_those_of_a_room_of_the_storey_above_or_far(path, own, near
 
 
 def test_a_page_stands_for_the_tests_that_compare_it():
-    assert programs.readers_of("docs/report_fields.md") == ["services/cli/report_fields_test.cc"]
+    assert programs.readers_of("docs/reference/generated/report_fields.md") == ["services/cli/report_fields_test.cc"]
     assert programs.readers_of("services/cli/main.cc") == ["services/cli/main.cc"]
     assert programs.readers_of("docs/no_such_page.md") == ["docs/no_such_page.md"]
 

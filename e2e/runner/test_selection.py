@@ -55,10 +55,12 @@ def test_without_a_change_the_sample_runs():
 
 
 def test_a_page_with_figures_runs_the_tests_that_compare_it():
-    choices = chosen("docs/report_fields.md")
+    page = "docs/reference/generated/report_fields.md"
+
+    choices = chosen(page)
 
     assert set(choices) == {"docs", "pages", "vocabulary", "reading", "build-release", "test-release", "page"}
-    assert for_programs(changed("docs/report_fields.md"), "test-release")["paths"] == ["docs/report_fields.md"]
+    assert for_programs(changed(page), "test-release")["paths"] == [page]
 
 
 def test_an_affected_part_runs_as_a_whole_and_others_are_sampled():

@@ -97,7 +97,7 @@ Result<std::string> CheckRows(const timing::gpu_model::GpuCatalog& catalog,
   return timing::fit::FormatKernels(*errors);
 }
 
-// The tables of docs/kernel_times.md, or one of the rows of a file.
+// The tables of docs/reference/generated/kernel_times.md, or one of the rows of a file.
 Result<std::string> CheckKernels(const ProfileFlags& flags) {
   const auto catalog = timing::gpu_model::GpuCatalog::Load("");
   if (!catalog) return std::unexpected(catalog.error());
@@ -190,9 +190,9 @@ void AddFit(CLI::App* profile, const std::shared_ptr<ProfileFlags>& flags, Actio
   CLI::App* fit = profile->add_subcommand(
       "fit", "fit the GEMM model; --check prints every model's errors instead");
   fit->add_flag("--check", flags->check, "print fit and test errors beside their targets");
-  fit->add_flag(
-      "--kernels", flags->kernels,
-      "print how well kernels follow from published rows: the tables of docs/kernel_times.md");
+  fit->add_flag("--kernels", flags->kernels,
+                "print how well kernels follow from published rows: the tables of "
+                "docs/reference/generated/kernel_times.md");
   fit->add_option("--rows", flags->rows,
                   "print errors on the rows of a file: gpu,type,m,n,k,microseconds or "
                   "gpu,kernel,sizes,microseconds");

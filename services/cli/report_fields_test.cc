@@ -1,5 +1,6 @@
-// Each figure of the report is traceable to a field of the job's document: docs/report_fields.md
-// says to which. EIDOLON_UPDATE_GOLDEN=1 rewrites that page.
+// Each figure of the report is traceable to a field of the job's document:
+// docs/reference/generated/report_fields.md says to which. EIDOLON_UPDATE_GOLDEN=1 rewrites that
+// page.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +28,7 @@ using base::StrCat;
 using nlohmann::json;
 
 constexpr char kJob[] = EIDOLON_SOURCE_DIR "/services/cli/testdata/report_job.json";
-constexpr char kPage[] = EIDOLON_SOURCE_DIR "/docs/report_fields.md";
+constexpr char kPage[] = EIDOLON_SOURCE_DIR "/docs/reference/generated/report_fields.md";
 
 std::string TextOfFile(const char* path) {
   std::ostringstream text;

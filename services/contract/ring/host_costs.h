@@ -1,5 +1,5 @@
-// How the program's own work moves the rank clock (see docs/host_time.md), and what a call costs in the
-// fixed host model.
+// How the program's own work moves the rank clock (see docs/host_time.md), and what a call costs in
+// the fixed host model.
 #pragma once
 
 #include <cstdint>

@@ -59,12 +59,13 @@ TEST_F(ReportTest, SendAndReceiveInsideAServerIsWithinTenPercentAtEverySize) {
 }
 
 TEST_F(ReportTest, TheCommittedReportIsCurrent) {
-  std::ifstream file(EIDOLON_SOURCE_DIR "/docs/network_validation.md");
+  std::ifstream file(EIDOLON_SOURCE_DIR "/docs/reference/generated/network_validation.md");
   std::ostringstream text;
   text << file.rdbuf();
 
   EXPECT_NE(text.str().find(FormatReport(errors_, true)), std::string::npos)
-      << "run: eidolon net validate --rows, and put its output into docs/network_validation.md";
+      << "run: eidolon net validate --rows, and put its output into "
+         "docs/reference/generated/network_validation.md";
 }
 
 TEST(BandTest, BandsEndAt64KibAnd16Mib) {

@@ -41,7 +41,7 @@ constexpr double kTurnoverSeconds = 0.28e-6;
 // clocks, which is an instruction a clock: in eleven kernels on H100 warps wait 0 to 19 for each,
 // in the median 8 (stalled_no_instruction less 150 clocks of any launch, over the lines that are
 // counted; e2e/measured/h100/counters.csv). What any kernel needs besides has those of a usual one:
-// the median of the kernels of docs/operators.md.
+// the median of the kernels of docs/reference/generated/operators.md.
 constexpr double kCodeLineClocks = 8;
 constexpr double kCachedCodeLines = 512;
 constexpr double kUsualCodeLines = 32;
@@ -226,7 +226,7 @@ double FetchSeconds(const Counts& counts, const gpu_model::GpuModel& gpu, const 
 // meanwhile. Matrix instructions take turns with the rest of their warps' work, and what they need
 // is brought while they run: those two add up, and hide the memory and the latency nearly.
 double Together(const Counts& counts, const Parts& parts, const Load& load) {
-  // Chosen with measured times in sight: docs/kernel_counts.md.
+  // Chosen with measured times in sight: docs/reference/generated/kernel_counts.md.
   constexpr double kPower = 2.5;
   constexpr double kMatrixPower = 4;
   const double own = OwnSeconds(counts, parts, load);
@@ -243,9 +243,9 @@ double Together(const Counts& counts, const Parts& parts, const Load& load) {
   return std::max(running, parts.starts);
 }
 
-// How much longer than [2] of docs/kernel_counts.md says a load takes where L2 does not hold the
-// launch's data, by the part of it that device memory brings: a load of device memory takes 0.41 us
-// on H200 (compute_grad_weight, model/memory_model.cc).
+// How much longer than [2] of docs/reference/generated/kernel_counts.md says a load takes where L2
+// does not hold the launch's data, by the part of it that device memory brings: a load of device
+// memory takes 0.41 us on H200 (compute_grad_weight, model/memory_model.cc).
 double LateShare(const Counts& counts, const gpu_model::GpuModel& gpu) {
   constexpr double kFarLoadSeconds = 0.41e-6;
   const double bytes = counts.bytes_read + counts.bytes_written;

@@ -1,5 +1,5 @@
 // From counts to time: what each part of a GPU needs for a launch if it is the only one that
-// matters. docs/kernel_counts.md has the formulas and where they come from.
+// matters. docs/reference/generated/kernel_counts.md has the formulas and where they come from.
 #pragma once
 
 #include <string_view>

@@ -1,6 +1,6 @@
 // How well the models do on published measurements that they were not fitted to: the error table of
-// docs/timing_accuracy.md. Every figure separates the rows that a model was fitted to from the rows
-// that it is tested on.
+// docs/reference/generated/timing_accuracy.md. Every figure separates the rows that a model was
+// fitted to from the rows that it is tested on.
 #pragma once
 
 #include <string>

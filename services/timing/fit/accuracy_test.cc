@@ -40,7 +40,7 @@ TEST(AccuracyTest, HalfOfTheGemmTableForetellsTheOther) {
     EXPECT_GT(row.fit_rows, 150u) << row.what;
     EXPECT_GT(row.test_rows, 150u) << row.what;
     EXPECT_LE(row.mean, row.target) << row.what;
-    // The one that misses is pinned where it stands: docs/timing_accuracy.md.
+    // The one that misses is pinned where it stands: docs/reference/generated/timing_accuracy.md.
     if (row.what == "GEMM bf16, B200-SXM-180GB") {
       EXPECT_LE(row.p95, 0.09);
     } else {

@@ -1,5 +1,5 @@
 // How well GEMMs follow from published rows that do not hold them: the tables of
-// docs/kernel_times.md. Everything by GPU, type and how long the GEMM takes.
+// docs/reference/generated/kernel_times.md. Everything by GPU, type and how long the GEMM takes.
 #pragma once
 
 #include <cstddef>

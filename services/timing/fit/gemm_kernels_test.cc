@@ -14,7 +14,7 @@ const gpu_model::GpuCatalog& GemmCatalog() {
   return catalog;
 }
 
-// The bounds of docs/kernel_times.md, of GEMMs that the model has not seen.
+// The bounds of docs/reference/generated/kernel_times.md, of GEMMs that the model has not seen.
 TEST(GemmKernelsTest, RowsFollowFromTheirNeighbours) {
   const std::map<std::string, double> bounds = {
       {"A100-SXM4-80GB", 0.06},     {"H100-SXM5-80GB", 0.04}, {"H200-SXM-141GB", 0.04},

@@ -5,9 +5,9 @@
 
 KERNELS_FOLDER holds gemm/<gpu>.csv.gz: dtype, m, n, k and one column a software stack, microseconds; and
 likewise quantize_*/<gpu>.csv.gz by m and k. Writes one file for each GPU and type of PROFILES, GPU.TYPE.zst:
-one value a shape, the median of the stacks that ran the kernel in short bursts. docs/kernel_times.md says
-which stacks count and what the times mean. Needs NumPy and the program zstd. The same input gives the same
-output.
+one value a shape, the median of the stacks that ran the kernel in short bursts.
+docs/reference/generated/kernel_times.md says which stacks count and what the times mean. Needs NumPy and the
+program zstd. The same input gives the same output.
 """
 
 import csv

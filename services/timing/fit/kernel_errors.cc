@@ -194,7 +194,10 @@ base::Result<std::vector<PublishedErrors>> KernelsOfFile(const gpu_model::GpuCat
       return fail(StrCat("'", cells[3], "' is not a time"));
     auto answer = PublishedKernels::Get().Read(**gpu, *kernel, *sizes);
     if (!answer) answer = PublishedKernels::Get().ReadCarried(**gpu, *kernel, *sizes);
-    if (!answer) return fail(StrCat("no rows of '", kernel->kernel, "'; see docs/kernel_times.md"));
+    if (!answer) {
+      return fail(StrCat("no rows of '", kernel->kernel,
+                         "'; see docs/reference/generated/kernel_times.md"));
+    }
     Groups::Group& group = groups.Of((*gpu)->name, What(*kernel), StrCat("rows of ", answer->gpu));
     group.errors.Add(answer->time.seconds, *microseconds * 1e-6);
     group.stated += answer->time.relative_error;

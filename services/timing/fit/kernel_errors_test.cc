@@ -32,7 +32,7 @@ Sum SumOf(const std::vector<PublishedErrors>& errors) {
   return sum;
 }
 
-// The bounds of docs/kernel_times.md, of shapes that the model has not seen.
+// The bounds of docs/reference/generated/kernel_times.md, of shapes that the model has not seen.
 TEST(KernelErrorsTest, AttentionFollowsFromItsNeighbours) {
   for (const char* gpu : {"A100-SXM4-80GB", "H100-SXM5-80GB", "B200-SXM-180GB"}) {
     const Sum sum = SumOf(HeldOutKernels("attention", gpu));

@@ -6,7 +6,7 @@
 FOLDER holds the CSV files of github.com/ai-dynamo/aiconfigurator at the commit below, one folder a family
 (attention_context, attention_generation, encoder_attention, moe, gemm) and stacks.csv, which says what kernel each stack
 ran. OUT receives GPU.FAMILY.zst, text compressed by zstd: services/timing/model/kernel_rows.h describes it. What is
-taken and what is left out: docs/kernel_times.md.
+taken and what is left out: docs/reference/generated/kernel_times.md.
 """
 
 import csv

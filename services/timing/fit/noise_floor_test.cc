@@ -32,7 +32,7 @@ TEST(NoiseFloorTest, EveryClassHasAFloorAndAllButOneHoldIt) {
     if (!HoldsFloor(e, floors.at(key))) missed.insert(key);
   }
 
-  // docs/kernel_times.md names the ones that miss.
+  // docs/reference/generated/kernel_times.md names the ones that miss.
   EXPECT_EQ(missed, (std::set<Class>{{"H200-SXM-141GB", "fp8", "20 to 200 us"}}));
 }
 

@@ -56,7 +56,7 @@ double Seconds(const GpuModel& gpu, const Convolution& roles, const GemmSizes& g
 
 // Constants of this file follow from single kernels of every second layer of
 // e2e/measured/h100/convolutions.jsonl.gz, whose names say their tiles; the other layers are tests
-// (docs/measured_h100.md).
+// (docs/reference/generated/measured_h100.md).
 
 // Kernels of sm_90 (WGMMA), which work through tiles of 128 by 128 and more at the sustained rate
 // and are bound by shared memory in smaller ones.

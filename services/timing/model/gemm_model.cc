@@ -200,7 +200,7 @@ const GemmGrid& GemmModel::CarriedTo(const gpu_model::GpuModel& gpu, const Refer
 }
 
 // What is measured beyond the waves on one architecture says nothing of another, for which the
-// library has other kernels (docs/timing_accuracy.md).
+// library has other kernels (docs/reference/generated/timing_accuracy.md).
 double GemmModel::WavesAlone(const gpu_model::GpuModel& gpu, const Shape& s) const {
   const GemmHardware hardware = {.multiprocessors = static_cast<double>(gpu.multiprocessors),
                                  .bandwidth = static_cast<double>(gpu.memory_bytes_per_second),

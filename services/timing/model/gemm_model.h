@@ -50,7 +50,7 @@ class GemmModel {
   Prediction Predict(const gpu_model::GpuModel& gpu, const Shape& shape) const;
 
   // One of a short burst, which power does not bound, from `gemms`, rows of this GPU or carried to
-  // it. docs/kernel_times.md says why the gap between kernels is left in.
+  // it. docs/reference/generated/kernel_times.md says why the gap between kernels is left in.
   static Prediction PredictBurst(const MeasuredGemms& gemms, const gpu_model::GpuModel& gpu,
                                  const Shape& shape);
 

@@ -13,7 +13,8 @@
 //   2.6:1 2.7:0 - 2.9:3                 for each n, for each k: a line of all m
 //
 // A time is in microseconds, with its standard deviation between stacks in percent (0: one stack);
-// "-" is a shape without a time. What the times mean is in docs/kernel_times.md.
+// "-" is a shape without a time. What the times mean is in
+// docs/reference/generated/kernel_times.md.
 #pragma once
 
 #include <array>

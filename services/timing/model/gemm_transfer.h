@@ -2,7 +2,8 @@
 // tiles, with sums split where tiles are few, and of memory behind L2 gives the time by a GPU's
 // model file alone; how the measured times of other GPUs differ from it carries over.
 //
-// Fitted and tested without the GPU in question: docs/kernel_times.md, "GPUs that were left out".
+// Fitted and tested without the GPU in question: docs/reference/generated/kernel_times.md, "GPUs
+// that were left out".
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 // Rows lie on a grid of m, n and k, of which a part is missing. A missing cell lies between the
 // measured ones along each axis, by logarithms, as ratio to a roofline (gemm_gaps.h). Then all
 // cells are made to grow along every axis, which moves measured ones by about as much as software
-// stacks differ (docs/kernel_times.md), and are read by interpolation.
+// stacks differ (docs/reference/generated/kernel_times.md), and are read by interpolation.
 #pragma once
 
 #include <array>

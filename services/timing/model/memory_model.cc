@@ -197,7 +197,7 @@ double DemandSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& deman
                parallelism.blocks / (kBlocksPerClock * static_cast<double>(gpu.boost_clock_hz)));
   const double issue = IssueSeconds(gpu, demand.instructions, parallelism.blocks);
   // Lanes that wait for what they load leave schedulers and memory idle by turns (Hong and Kim,
-  // 2009; docs/kernel_counts.md); stores are given away and forgotten.
+  // 2009; docs/reference/generated/kernel_counts.md); stores are given away and forgotten.
   const double dependent = DependentSeconds(gpu, demand, parallelism);
   double moving = demand.only_writes ? std::max(memory, issue) : std::hypot(memory, issue);
   if (streams) {
