@@ -1,5 +1,5 @@
 """Each figure of the page and of a report is traceable to a field of the job's document: the table "The page" of
-docs/report_fields.md says to which. Each number of a document is changed, the view is made again, and the figures that have
+docs/reference/generated/report_fields.md says to which. Each number of a document is changed, the view is made again, and the figures that have
 become others come from that number. --update writes the table."""
 
 import copy
@@ -11,7 +11,7 @@ import pytest
 from browser import ROOT, Browser
 from test_page_report import full_job
 
-PAGE = ROOT / "docs/report_fields.md"
+PAGE = ROOT / "docs/reference/generated/report_fields.md"
 NOW = "2026-11-21T20:30:00Z"
 TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:]+Z")
 NUMBER = re.compile(r"\d{4}-\d\d-\d\dT[\d:]+Z|(?<![\w.-])[+−±-]?\d[\d,]*(?:\.\d+)?(?:x\d+)*")

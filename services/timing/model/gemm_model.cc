@@ -298,7 +298,7 @@ double GemmModel::SecondsWithoutPause(const gpu_model::GpuModel& gpu, const Shap
 namespace {
 
 // Rows were measured with nine calls and more. Those that lasted longer than it takes to bring the
-// GPU to its power limit hold a part of it (docs/kernel_times.md, bursts).
+// GPU to its power limit hold a part of it (docs/reference/generated/kernel_times.md, bursts).
 double AtBurstClock(const gpu_model::GpuModel& gpu, const GemmModel::Shape& shape, double seconds) {
   constexpr double kCalls = 9;
   constexpr double kUntilLimit = 0.04;
