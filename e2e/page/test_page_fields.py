@@ -1,6 +1,6 @@
 """Each figure of the page and of a report is traceable to a field of the job's document: the table "The page" of
-docs/reference/generated/report_fields.md says to which. Each number of a document is changed, the view is made again, and the figures that have
-become others come from that number. --update writes the table."""
+docs/reference/generated/report_fields.md says to which. Each number of a document is changed, the view is made again,
+and the figures that have become others come from that number. --update writes the table."""
 
 import copy
 import datetime

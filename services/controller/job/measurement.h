@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "services/controller/job/gpu_effort.h"
 #include "services/controller/job/prediction.h"
 #include "services/controller/job/tokens.h"
 
@@ -34,12 +35,6 @@ struct Coverage {
   std::uint64_t interpolated = 0;
   std::uint64_t modelled = 0;
   std::uint64_t assumed = 0;
-};
-
-// Of one rank's GPU; zeros where its power is not known.
-struct RankEnergy {
-  std::uint64_t microjoules = 0;
-  std::uint64_t peak_milliwatts = 0;
 };
 
 // One iteration of one rank, as its agent saw it.

@@ -241,6 +241,24 @@ json DiagnosisToJson(const std::vector<Finding>& findings) {
   return list;
 }
 
+// What the GPUs did and drew.
+void AddGpuEffort(const Prediction& prediction, json* out) {
+  if (const auto& rate = prediction.matrix_rate) {
+    (*out)["matrixFlops"] = {{"perGpu", rate->flops_per_gpu},
+                             {"perGpuAndSecond", rate->flops_per_second}};
+    if (rate->peak > 0) {
+      (*out)["matrixFlops"]["peakPerSecond"] = rate->peak;
+      (*out)["matrixFlops"]["utilization"] = rate->flops_per_second / rate->peak;
+    }
+  }
+  if (const auto& energy = prediction.energy) {
+    (*out)["energy"] = {{"joules", energy->joules},
+                        {"meanWatts", energy->mean_watts},
+                        {"peakWatts", energy->peak_watts}};
+    if (energy->per_unit > 0) (*out)["energy"]["joulesPerUnit"] = energy->per_unit;
+  }
+}
+
 // Where nothing was declared or derived there is a reason, and no source.
 void AddTokens(const Prediction& prediction, json* out) {
   if (!prediction.tokens) return;
@@ -300,20 +318,7 @@ json ToJson(const Prediction& prediction) {
     out["modelFlopsUtilization"] = *prediction.model_flops_utilization;
     out["modelFlopsSource"] = prediction.model_flops_declared ? "declared" : "derived";
   }
-  if (const auto& rate = prediction.matrix_rate) {
-    out["matrixFlops"] = {{"perGpu", rate->flops_per_gpu},
-                          {"perGpuAndSecond", rate->flops_per_second}};
-    if (rate->peak > 0) {
-      out["matrixFlops"]["peakPerSecond"] = rate->peak;
-      out["matrixFlops"]["utilization"] = rate->flops_per_second / rate->peak;
-    }
-  }
-  if (const auto& energy = prediction.energy) {
-    out["energy"] = {{"joules", energy->joules},
-                     {"meanWatts", energy->mean_watts},
-                     {"peakWatts", energy->peak_watts}};
-    if (energy->per_unit > 0) out["energy"]["joulesPerUnit"] = energy->per_unit;
-  }
+  AddGpuEffort(prediction, &out);
   if (prediction.breakdown) {
     out["breakdown"] = {{"compute", prediction.breakdown->compute},
                         {"exposedCommunication", prediction.breakdown->exposed_communication},

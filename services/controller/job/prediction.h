@@ -9,6 +9,7 @@
 
 #include "services/contract/cluster/cluster_spec.h"
 #include "services/controller/job/finding.h"
+#include "services/controller/job/gpu_effort.h"
 #include "services/controller/job/host_model.h"
 #include "services/controller/job/rank_balance.h"
 #include "services/controller/job/steady.h"
@@ -55,21 +56,6 @@ struct TokenCount {
   double per_iteration = 0;       // 0: not known.
   std::optional<double> derived;  // What the launches tell, ...
   std::string not_derived;        // ... or why that is not known, as the end of a sentence.
-};
-
-// What the GPUs' matrix units did.
-struct MatrixRate {
-  double flops_per_gpu = 0;     // In one iteration, or in the program; a mean over ranks that ran.
-  double flops_per_second = 0;  // Of one GPU.
-  double peak = 0;              // Of the GPU, dense bf16, operations per second; 0: not known.
-};
-
-// Of the GPUs' boards, without hosts and network.
-struct Energy {
-  double joules = 0;      // Of all GPUs of the job, in one iteration, or in the program.
-  double per_unit = 0;    // Of a token, sample or iteration, as throughput counts; 0: not known.
-  double mean_watts = 0;  // Of one GPU.
-  double peak_watts = 0;  // Of any GPU, a mean over some 40 ms.
 };
 
 // Host reads of unknown bytes that one writer made, at one place.
