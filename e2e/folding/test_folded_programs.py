@@ -1,5 +1,5 @@
 """A program is predicted with a process for each rank, and folded: its iterations and its memory are the same. Both use the
-fixed host model."""
+fixed host model and GPUs that are alike."""
 
 import json
 import os
@@ -109,7 +109,7 @@ def predict(program, code, build, torch_python, request):
     ranks = max(request.config.getoption("ranks", 4), RANKS_MIN.get(program, 0))
     per_server = min(ranks, 4)
     head = [build / "bin/eidolon", "run", "--preset", "dgx-h100", "--gpus-per-server", str(per_server), "-o", "json"]
-    head += ["--servers", str(ranks // per_server), "--host-model", "fixed"]
+    head += ["--servers", str(ranks // per_server), "--host-model", "fixed", "--variation", "none"]
     environment = os.environ | {"PATH": f"{torch_python}/bin:{os.environ['PATH']}"}
     if program not in EXECUTED:
         environment["RANKS_GO_ON"] = "1"

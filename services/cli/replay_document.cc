@@ -66,9 +66,11 @@ json MakeReplayDocument(const RecordedJob& recorded, const std::string& path,
   const json& old = recorded.job["spec"];
   json spec = json::object();
   for (const char* name : {"cluster", "servers", "ranksPerServer", "command", "env", "iterations",
-                           "hostModel", "values", "limits"}) {
+                           "hostModel", "variation", "variationSeed", "values", "limits"}) {
     if (old.contains(name)) spec[name] = old[name];
   }
+  // Made before GPUs of a job differed.
+  if (!spec.contains("variation")) spec["variation"] = "none";
   if (spec.contains("values")) spec["values"].erase("declared");
   ChangeCluster(changes, &spec["cluster"]);
   if (changes.tokens > 0) spec["iterations"]["tokens"] = changes.tokens;

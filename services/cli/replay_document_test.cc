@@ -23,6 +23,7 @@ RecordedJob Recorded() {
     "spec": {"cluster": {"servers": 2, "server": {"preset": "dgx-h100", "gpusPerServer": 4}},
              "command": ["torchrun", "train.py"], "workingDirectory": "/gone",
              "iterations": {"warmup": 1, "measure": 2}, "hostModel": {"kind": "fixed"},
+             "variation": "published", "variationSeed": 5,
              "outputs": {"recording": true, "eventLog": true}}})");
   const json status = {{"prediction", {{"iterationSeconds", {{"mean", 0.5}}}}},
                        {"simulation", {{"wallSeconds", 40.0}}}};
@@ -45,8 +46,20 @@ TEST(ReplayDocumentTest, IsTheJobWithoutWhatOnlyTheProgramNeeds) {
   EXPECT_EQ(job.spec.cluster->gpus_per_server, 4u);
   EXPECT_EQ(job.spec.iterations.measure, 2u);
   EXPECT_EQ(job.spec.host_model, controller::job::HostModel::kFixed);
+  EXPECT_TRUE(job.spec.varies);
+  EXPECT_EQ(job.spec.variation_seed, 5u);
   EXPECT_TRUE(job.spec.working_directory.empty());
   EXPECT_FALSE(job.spec.recording);
+}
+
+TEST(ReplayDocumentTest, GpusOfRecordingsThatDoNotSayAreAlike) {
+  RecordedJob recorded = Recorded();
+  recorded.job["spec"].erase("variation");
+
+  const auto job = ParseJob(MakeReplayDocument(recorded, "/a", {}), Mode::kEmbedded);
+
+  ASSERT_TRUE(job.problems.empty()) << Describe(job.problems);
+  EXPECT_FALSE(job.spec.varies);
 }
 
 TEST(ReplayDocumentTest, ChangesWhatItIsTold) {

@@ -227,6 +227,15 @@ std::string FormatBreakdown(const json& prediction) {
   return text;
 }
 
+// Waiting that the parts above hold.
+std::string FormatSlowerRanks(const json& prediction) {
+  const json& slower = At(prediction, {"slowerRanks"});
+  if (!slower.is_object()) return "";
+  return Line("slower ranks", StrCat(Percent(NumberAt(slower, {"share"})),
+                                     " of an iteration is waiting for the slowest GPU: ",
+                                     FormatSeconds(NumberAt(slower, {"seconds"}))));
+}
+
 // What the host read of what nobody computed.
 std::string FormatUnknownSources(const json& prediction) {
   constexpr std::size_t kShown = 5;
@@ -316,9 +325,9 @@ std::string FormatReport(const json& job) {
   return FormatVerdict(job) + FormatThroughput(prediction) + FormatDiagnosis(prediction) +
          FormatTarget(job) + FormatTimes(prediction) + FormatProgram(job) +
          FormatMatrixRate(prediction) + FormatEnergy(prediction) + FormatBreakdown(prediction) +
-         FormatCriticalPath(prediction) + FormatKernels(prediction) + FormatFolding(prediction) +
-         FormatHostTime(prediction) + FormatMemory(prediction) + FormatSureness(prediction) +
-         FormatCost(status);
+         FormatSlowerRanks(prediction) + FormatCriticalPath(prediction) +
+         FormatKernels(prediction) + FormatFolding(prediction) + FormatHostTime(prediction) +
+         FormatMemory(prediction) + FormatSureness(prediction) + FormatCost(status);
 }
 
 std::string FormatTable(const std::vector<json>& jobs) {

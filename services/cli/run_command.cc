@@ -194,8 +194,13 @@ int Record(const RunCommandFlags& flags) {
   return status;
 }
 
-void AddFolding(CLI::App* run, RunFlags* flags) {
+void AddRanks(CLI::App* run, RunFlags* flags) {
   RunFlags& f = *flags;
+  run->add_option("--variation", f.variation,
+                  "published: GPUs of ranks differ as on a cluster (the default); none: all alike")
+      ->check(CLI::IsMember({"published", "none"}));
+  run->add_option("--variation-seed", f.variation_seed,
+                  "deals out slower and faster GPUs to ranks");
   run->add_option("--fold", f.folding,
                   "run a few ranks and mirror the others: auto (where memory is short), off, "
                   "required")
@@ -245,7 +250,7 @@ void AddFlags(CLI::App* run, RunCommandFlags* flags) {
                   "a router's choice is uniform: EXPERTS, TOKENS that a rank routes at a time, "
                   "experts of a token")
       ->expected(3);
-  AddFolding(run, &f);
+  AddRanks(run, &f);
   run->add_flag("--strict", f.strict, "stop at the first call that is not supported");
   run->add_flag("--event-log", f.event_log, "keep every operation's times (with --data-dir)");
   CLI::Option* timeline = run->add_option(

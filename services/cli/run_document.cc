@@ -119,6 +119,8 @@ Result<json> MakeRunDocument(const RunFlags& flags, const std::string& working_d
                {"workingDirectory", working_directory},
                {"iterations", iterations},
                {"hostModel", {{"kind", flags.host_model}}}};
+  if (!flags.variation.empty()) spec["variation"] = flags.variation;
+  if (flags.variation_seed > 0) spec["variationSeed"] = flags.variation_seed;
   if (flags.servers > 0) spec["servers"] = flags.servers;
   if (flags.ranks_per_server > 0) spec["ranksPerServer"] = flags.ranks_per_server;
   if (!flags.values.empty()) spec["values"]["compute"] = flags.values == "on";

@@ -22,6 +22,8 @@ struct RunFlags {
   std::uint32_t warmup = 3;
   std::uint32_t measure = 5;
   std::string host_model = "counted";
+  std::string variation;             // "published", "none"; empty: as jobs do.
+  std::uint64_t variation_seed = 0;  // Of "published".
   std::uint64_t tokens = 0;
   std::uint64_t samples = 0;
   std::uint64_t parameters = 0;

@@ -41,6 +41,8 @@ TEST(RunDocumentTest, EveryFlagFindsItsField) {
                           .warmup = 1,
                           .measure = 2,
                           .host_model = "fixed",
+                          .variation = "none",
+                          .variation_seed = 3,
                           .tokens = 10,
                           .parameters = 20,
                           .boundary_nvtx = "step",
@@ -67,6 +69,8 @@ TEST(RunDocumentTest, EveryFlagFindsItsField) {
   EXPECT_EQ(job.spec.values.declared[0].routing->tokens, 1024u);
   EXPECT_EQ(job.spec.values.declared[0].routing->top_k, 8u);
   EXPECT_EQ(job.spec.host_model, controller::job::HostModel::kFixed);
+  EXPECT_FALSE(job.spec.varies);
+  EXPECT_EQ(job.spec.variation_seed, 3u);
   EXPECT_TRUE(job.spec.strict && job.spec.event_log);
 }
 

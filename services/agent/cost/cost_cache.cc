@@ -168,6 +168,8 @@ void CostCache::Learn(std::uint32_t number, const common::v1::Estimate& estimate
   entry.work.draw = {.milliwatts = estimate.power_milliwatts(),
                      .clock_share = static_cast<std::uint32_t>(share * device::kWholeShare)};
   const iteration::WorkCounts counts = CountsOf(estimate.counts());
+  // Kernels whose time is that of tensor cores; the others are bound by memory (gpu_variation.h).
+  entry.work.clock_bound = counts.matrix_flops > 0;
   entry.tells_tokens = counts.lookups.indices > 0 || counts.matrix_flops > 0;
   entry.basis = InternBasis(KnownSource(estimate.source()), estimate.relative_error(),
                             estimate.family(), entry.name, counts);

@@ -7,13 +7,21 @@ namespace eidolon::agent::device {
 using base::Duration;
 using base::SimTime;
 
+Duration DurationOn(const Traits& device, const Work& work) {
+  if (device.slowness == 0 || !work.clock_bound) return work.duration;
+  constexpr std::int64_t kMillion = 1'000'000;
+  const base::Wide scaled =
+      static_cast<base::Wide>(work.duration.ps) * (kMillion + device.slowness);
+  return {static_cast<std::int64_t>(scaled / kMillion)};
+}
+
 Signal Dispatcher::AddWork(const Place& place, const Signal& after, const Work& work, OpKind kind) {
   EmulatedGpu& gpu = (*parts_.gpus)[place.device];
   const Duration gap = place.gap;
   const SimTime local = std::max(after.local + gap, place.host_ready);
   const bool limited = gpu.power.IsLimited();
-  const Duration alone =
-      limited ? gpu.power.Stretch(local, work.duration, work.draw) : work.duration;
+  const Duration burst = DurationOn(gpu.traits, work);
+  const Duration alone = limited ? gpu.power.Stretch(local, burst, work.draw) : burst;
   const Duration duration = gpu.contention.Place({.lane = place.lane,
                                                   .resource = work.resource,
                                                   .share = work.share,
@@ -29,7 +37,7 @@ Signal Dispatcher::AddWork(const Place& place, const Signal& after, const Work& 
                 .ready = std::max(after.at + gap, place.host_ready),
                 .released_by = after.at + gap >= place.host_ready ? after.source : 0};
   if (limited) {
-    op.microjoules = gpu.power.Spend(local, duration, work.duration, work.draw);
+    op.microjoules = gpu.power.Spend(local, duration, burst, work.draw);
     op.milliwatts = static_cast<std::uint32_t>(gpu.power.milliwatts());
   }
   if (after.node == 0) {

@@ -45,6 +45,21 @@ TEST_F(DispatcherTest, WorkBehindOpenWorkIsOpenAndKnowsItsLocalEnd) {
   EXPECT_EQ(work_.open_operations(), 2u);
 }
 
+TEST_F(DispatcherTest, OnASlowerGpuWorkThatTheClockBoundsLastsLonger) {
+  gpus_[0].traits.slowness = 25'000;
+  Work gemm = Kernel(40);
+  gemm.clock_bound = true;
+
+  const Signal first = dispatcher_.AddWork(PlaceAt(7), {}, gemm);
+  const Signal second = dispatcher_.AddWork(PlaceAt(7), first, Kernel(40));
+  gpus_[0].traits.slowness = -25'000;
+  const Signal third = dispatcher_.AddWork(PlaceAt(7), second, gemm);
+
+  EXPECT_EQ(first.at, Us(51)) << "3 us of latency and 41";
+  EXPECT_EQ(second.at, Us(92)) << "the gap, and 40, bound by memory";
+  EXPECT_EQ(third.at, Us(132)) << "the gap, and 39";
+}
+
 TEST_F(DispatcherTest, ACallbackTakesItsFixedCost) {
   EXPECT_EQ(dispatcher_.AddCallback(PlaceAt(0), {}).at, Us(13));
   EXPECT_EQ(sink_.ops.at(0).kind, OpKind::kCallback);

@@ -18,6 +18,8 @@ struct Traits {
   base::Duration callback_cost;   // A host function in a stream.
   std::uint32_t multiprocessors = 1;
   PowerTraits power;
+  // Work that the clock bounds lasts so many millionths longer than it says; negative: shorter.
+  std::int32_t slowness = 0;
 };
 
 // Where and when the program made a call.
@@ -29,12 +31,16 @@ struct Call {
 
 // What one operation costs.
 struct Work {
-  base::Duration duration;  // Alone on the device, at its burst clock.
+  base::Duration duration;  // Alone on an average device, at its burst clock.
   Resource resource = Resource::kMultiprocessors;
   std::uint32_t share = kWholeShare;
-  std::uint32_t tag = 0;  // The caller's number; comes back in ResolvedOp.
+  std::uint32_t tag = 0;     // The caller's number; comes back in ResolvedOp.
+  bool clock_bound = false;  // The clock of the multiprocessors bounds it, not memory or a link.
   Draw draw;
 };
+
+// How long the work takes alone on this device.
+base::Duration DurationOn(const Traits& device, const Work& work);
 
 // A collective as the engine sees it.
 struct Collective {

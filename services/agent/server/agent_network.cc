@@ -165,7 +165,7 @@ void Agent::WorkBegan(session::Session& session, std::uint32_t device) {
 void Agent::IterationEnded(session::Session& session, const iteration::Report& report) {
   const auto rank = processes_->ranks().EndIteration(session.options().number);
   RanksChanged();
-  if (rank.has_value()) return reports_->SendIteration(*rank, report);
+  if (rank.has_value()) return reports_->SendIteration(session, *rank, report);
   reports_->HoldIteration(session, report);
 }
 

@@ -41,6 +41,9 @@ grpc::Status FakeTiming::Estimate(grpc::ServerContext*, const timing::v1::Estima
     estimate->set_duration_picoseconds((is_kernel ? 10 : 5) * kFakeMicrosecond);
     estimate->set_source(common::v1::ESTIMATE_SOURCE_MODELLED);
     estimate->set_relative_error(0.1f);
+    if (is_kernel && matrix_flops_ > 0) {
+      estimate->mutable_counts()->set_matrix_flops(matrix_flops_);
+    }
     estimate->set_family(is_kernel ? "elementwise" : "copy");
   }
   return grpc::Status::OK;

@@ -30,9 +30,12 @@ class FakeTiming final : public timing::v1::TimingService::Service {
                         timing::v1::EstimateResponse* response) override;
   // Every answer about work comes so late from now on.
   void AnswerAfter(std::chrono::milliseconds delay) { delay_ = delay; }
+  // Kernels do so many operations on tensor cores from now on.
+  void CountMatrixFlops(std::uint64_t flops) { matrix_flops_ = flops; }
 
  private:
   std::atomic<std::chrono::milliseconds> delay_ = std::chrono::milliseconds(0);
+  std::atomic<std::uint64_t> matrix_flops_ = 0;
 };
 
 // Commits a collective when all members posted it, 100 us after the last is ready, as soon as every

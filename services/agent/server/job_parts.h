@@ -18,7 +18,8 @@ namespace eidolon::agent::server {
 struct JobParts {
   controller::v1::Assignment assignment;
   ring::SegmentContent content;
-  std::vector<device::Traits> traits;
+  std::vector<device::Traits> traits;  // Of average GPUs.
+  bool varies = false;                 // GPUs of ranks are not equal.
   std::optional<outcome::LinePattern> log_pattern;
   folding::Fold fold;  // Which ranks of the job run.
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "services/agent/job/gpu_variation.h"
 #include "services/agent/ring/listener.h"
 #include "services/base/hash.h"
 #include "services/base/text.h"
@@ -52,7 +53,7 @@ base::Result<void> Processes::Admit(int connection, const wire::Hello& hello, in
       .pid = hello.pid,
       .is_primary = is_primary,
       .server = assignment.server(),
-      .devices = job_->traits,
+      .devices = DevicesOf(hello),
       .rule = {.nvtx = assignment.iterations().nvtx(),
                .by_log = job_->log_pattern.has_value(),
                .wanted = assignment.iterations().warmup() + assignment.iterations().measure()},
@@ -73,6 +74,22 @@ base::Result<void> Processes::Admit(int connection, const wire::Hello& hello, in
       std::make_unique<session::Session>(std::move(options), std::move(*segment), host_);
   connections_[connection] = process;
   return {};
+}
+
+// A process without a rank in its environment has average GPUs, and so has every process of a GPU
+// whose durations are fixed.
+std::vector<device::Traits> Processes::DevicesOf(const wire::Hello& hello) const {
+  std::vector<device::Traits> devices = job_->traits;
+  if (!job_->varies || hello.rank < 0 || hello.rank >= hello.world_size) return devices;
+  const auto& assignment = job_->assignment;
+  const job::RankPlace place{.rank = static_cast<std::uint32_t>(hello.rank),
+                             .ranks = static_cast<std::uint32_t>(hello.world_size),
+                             .ranks_per_server = std::max(1u, assignment.ranks_per_server())};
+  const std::int32_t slowness = job_->fold.is_folded()
+                                    ? job::SlowestOf(place)
+                                    : job::SlownessOf(place, assignment.variation().seed());
+  for (device::Traits& device : devices) device.slowness = slowness;
+  return devices;
 }
 
 // A process whose rank is not known yet may become one that is.

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "services/agent/server/job_parts.h"
 #include "services/agent/server/rank_registry.h"
@@ -53,6 +54,7 @@ class Processes {
  private:
   bool MayBeShown(const ::eidolon::ring::Hello& hello) const;
   timeline::Rule TimelineRule() const;
+  std::vector<device::Traits> DevicesOf(const ::eidolon::ring::Hello& hello) const;
   std::uint64_t StartClockOf(const ::eidolon::ring::Hello& hello) const;
   ::eidolon::ring::HostJitter JitterOf(const ::eidolon::ring::Hello& hello,
                                        std::uint32_t process) const;

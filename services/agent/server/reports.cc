@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <optional>
@@ -178,6 +179,18 @@ void FillTokens(const cost::CostCache& costs, const iteration::Report& report, b
   }
 }
 
+// By how much kernels were longer than on a GPU without `slowness`, which is in millionths.
+std::int64_t SlownessOf(const cost::CostCache& costs, const iteration::Report& report,
+                        std::int32_t slowness) {
+  if (slowness == 0) return 0;
+  base::Duration sum;
+  for (const iteration::BasisTime& time : report.split.times) {
+    if (costs.bases()[time.basis].counts.matrix_flops > 0) sum += time.time;
+  }
+  constexpr double kMillion = 1e6;
+  return std::llround(static_cast<double>(sum.ps) * slowness / (kMillion + slowness));
+}
+
 // Of all operations of that name.
 std::uint64_t TimeOf(const cost::CostCache& costs, const iteration::Report& report,
                      std::string_view name) {
@@ -211,12 +224,13 @@ void Reports::SendHeld() {
   for (auto& [process, reports] : held_) {
     if (!ranks.RankOf(process).has_value()) continue;
     for (const auto& report : std::exchange(reports, {})) {
-      SendIteration(*ranks.RankOf(process), report);
+      SendIteration(processes_->at(process), *ranks.RankOf(process), report);
     }
   }
 }
 
-void Reports::SendIteration(std::int32_t rank, const iteration::Report& report) {
+void Reports::SendIteration(const session::Session& session, std::int32_t rank,
+                            const iteration::Report& report) {
   metrics_->iterations.Increment();
   controller_v1::AgentReport message;
   controller_v1::Iteration* iteration = message.mutable_iteration();
@@ -227,6 +241,8 @@ void Reports::SendIteration(std::int32_t rank, const iteration::Report& report) 
   iteration->set_error_picoseconds(Ps(report.split.error));
   iteration->set_host_work_picoseconds(Ps(report.host_work));
   FillEnergy(report.split, report.end - report.start, iteration->mutable_energy());
+  iteration->set_slowness_picoseconds(
+      SlownessOf(*costs_, report, session.options().devices.front().slowness));
   FillBreakdown(report.split.breakdown, iteration->mutable_breakdown());
   iteration->set_copies_to_host_picoseconds(TimeOf(*costs_, report, "memcpy DtoH"));
   iteration->set_copies_to_device_picoseconds(TimeOf(*costs_, report, "memcpy HtoD"));

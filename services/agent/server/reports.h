@@ -36,7 +36,8 @@ class Reports {
   // Before any iteration ends.
   void UseCosts(const cost::CostCache* costs) { costs_ = costs; }
 
-  void SendIteration(std::int32_t rank, const iteration::Report& report);
+  void SendIteration(const session::Session& session, std::int32_t rank,
+                     const iteration::Report& report);
   // The process is not a rank, or not known to be one. What is not wanted is not kept either.
   void HoldIteration(const session::Session& session, const iteration::Report& report);
   // Processes have become ranks: what they had to report is due.

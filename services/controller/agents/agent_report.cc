@@ -124,6 +124,7 @@ job::RankIteration FromProto(const v1::Iteration& in) {
           .end_ps = in.end_picoseconds(),
           .error_ps = in.error_picoseconds(),
           .host_work_ps = in.host_work_picoseconds(),
+          .slowness_ps = in.slowness_picoseconds(),
           .energy = FromProto(in.energy()),
           .breakdown = FromProto(in.breakdown()),
           .copies_to_host_ps = in.copies_to_host_picoseconds(),

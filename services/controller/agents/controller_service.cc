@@ -90,6 +90,7 @@ v1::ControllerCommand ToCommand(const Assignment& assignment) {
   out.set_master_address(assignment.master_address);
   out.set_master_port(assignment.master_port);
   FillHostModel(spec, out.mutable_host_model());
+  if (spec.varies) out.mutable_variation()->set_seed(spec.variation_seed);
   out.mutable_iterations()->set_warmup(spec.iterations.warmup);
   out.mutable_iterations()->set_measure(spec.iterations.measure);
   out.mutable_iterations()->set_nvtx(spec.iterations.nvtx);

@@ -263,6 +263,9 @@ class SpecReader {
       if (auto jitter = host_model->Object("jitter")) ReadJitter(&*jitter);
       host_model->Finish();
     }
+    spec().varies = fields_.Choice("variation", {"published", "none"}, "published") != "none";
+    spec().variation_seed =
+        static_cast<std::uint64_t>(fields_.Integer("variationSeed", {0, 1'000'000'000'000}, 0));
     if (auto values = fields_.Object("values")) spec().values = ReadValues(&*values);
     if (auto folding = fields_.Object("folding")) ReadFolding(&*folding);
     spec().strict = fields_.Bool("strict", false);

@@ -100,6 +100,8 @@ struct JobSpec {
   IterationRule iterations;
   HostModel host_model = HostModel::kCounted;
   std::optional<JitterSpec> jitter;
+  bool varies = true;  // GPUs of ranks differ as those of clusters do.
+  std::uint64_t variation_seed = 0;
   ValuesSpec values;
   FoldingSpec folding;
   bool strict = false;                                     // The first refused call ends the job.

@@ -42,6 +42,8 @@ TEST(JobTest, FillsInDefaults) {
   EXPECT_EQ(job.spec.iterations.measure, 5u);
   EXPECT_EQ(job.spec.host_model, HostModel::kCounted);
   EXPECT_FALSE(job.spec.jitter.has_value());
+  EXPECT_TRUE(job.spec.varies);
+  EXPECT_EQ(job.spec.variation_seed, 0u);
   EXPECT_EQ(job.spec.cluster->gpu, "H100-SXM5-80GB");
   EXPECT_EQ(job.spec.cluster->gpus_per_server, 8u);
   EXPECT_EQ(job.spec.cluster->fabric.kind, "rail-optimised");
@@ -64,6 +66,8 @@ spec:
   hostModel:
     kind: fixed
     jitter: {distribution: exponential, perSecond: 100, microseconds: 250, seed: 7}
+  variation: none
+  variationSeed: 12
   folding: {mode: required, livePerClass: 1, live: [5]}
   values: {unknownReads: one}
   limits: {wallSeconds: 3600, stillSeconds: 30, logBytes: 2097152}
@@ -97,6 +101,8 @@ spec:
   EXPECT_DOUBLE_EQ(spec.jitter->per_second, 100);
   EXPECT_EQ(spec.jitter->length, base::Duration::Microseconds(250));
   EXPECT_EQ(spec.jitter->seed, 7u);
+  EXPECT_FALSE(spec.varies);
+  EXPECT_EQ(spec.variation_seed, 12u);
   EXPECT_EQ(spec.values.unknown_reads, UnknownReads::kOne);
   EXPECT_EQ(spec.wall_seconds_max, 3600u);
   EXPECT_EQ(spec.still_seconds_max, 30u);
@@ -235,6 +241,8 @@ INSTANTIATE_TEST_SUITE_P(
                    {{"distribution", "normal"}},
                    "/spec/hostModel/jitter/distribution",
                    "Allowed: none, constant, exponential"},
+        WrongField{"UnknownVariation", "/spec/variation", "some", "/spec/variation",
+                   "Allowed: published, none"},
         WrongField{"JitterWithoutRate",
                    "/spec/hostModel/jitter",
                    {{"distribution", "constant"}, {"microseconds", 250}},

@@ -103,6 +103,7 @@ void Measurement::Add(const RankIteration& iteration) {
   kept.error_ps = std::max(kept.error_ps, iteration.error_ps);
   kept.host_work_ps = std::max(kept.host_work_ps, iteration.host_work_ps);
   AddTo(iteration.energy, &kept.energy);
+  kept.slowness_ps = std::max(kept.slowness_ps, iteration.slowness_ps);
   kept.breakdown = Sum(kept.breakdown, iteration.breakdown);
   const Breakdown& parts = iteration.breakdown;
   kept.own_ps.emplace(iteration.rank, parts.compute + parts.idle + parts.host);
@@ -307,6 +308,7 @@ void Measurement::AddShares(const Iteration& first, const std::vector<const Iter
     for (const auto& [name, amount] : iteration->assumed_kernels) assumed[name] += amount;
   }
   FillShares(time, busy, prediction);
+  AddSlowerRanks(repeating, prediction);
   prediction->assumed_kernels = LargestFirst(assumed);
   prediction->kernels = LongestFirst(first.kernels);
   std::uint64_t flops = 0;
@@ -333,6 +335,18 @@ void Measurement::AddEnergy(const RankEnergy& sum, double runs, double seconds,
   if (prediction->throughput)
     energy.per_unit = energy.joules / prediction->throughput->per_iteration;
   prediction->energy = energy;
+}
+
+// GPUs of a job are average in the mean (services/agent/job/gpu_variation.h), so that ranks wait
+// for the slowest one as long as that is slower.
+void Measurement::AddSlowerRanks(const std::vector<const Iteration*>& repeating,
+                                 Prediction* prediction) {
+  std::int64_t slowness_ps = 0;
+  for (const Iteration* iteration : repeating) slowness_ps += iteration->slowness_ps;
+  if (slowness_ps == 0 || prediction->steady->seconds <= 0) return;
+  const double seconds = static_cast<double>(slowness_ps) * kSecondsPerPicosecond /
+                         static_cast<double>(repeating.size());
+  prediction->slower_ranks = {.seconds = seconds, .share = seconds / prediction->steady->seconds};
 }
 
 // `flops`: of `gpus` GPUs together, in `seconds`.

@@ -45,6 +45,7 @@ struct RankIteration {
   std::uint64_t end_ps = 0;
   std::uint64_t error_ps = 0;      // One standard deviation of its length.
   std::uint64_t host_work_ps = 0;  // The program's own, whatever its GPU did meanwhile.
+  std::int64_t slowness_ps = 0;    // Kernels were so much longer than on an average GPU.
   RankEnergy energy;
   Breakdown breakdown;
   std::uint64_t copies_to_host_ps = 0;  // Busy time.
@@ -139,7 +140,8 @@ class Measurement {
     std::uint64_t end_ps = 0;
     std::uint64_t error_ps = 0;
     std::uint64_t host_work_ps = 0;
-    RankEnergy energy;  // A sum, and a maximum.
+    std::int64_t slowness_ps = 0;  // Of the slowest rank; at least 0.
+    RankEnergy energy;             // A sum, and a maximum.
     Breakdown breakdown;
     std::map<std::int32_t, std::uint64_t> own_ps;  // By rank: without exposed communication.
     std::uint64_t copies_to_host_ps = 0;
@@ -178,6 +180,8 @@ class Measurement {
   // Of the repeating ones; kernels of the first measured one.
   void AddShares(const Iteration& first, const std::vector<const Iteration*>& repeating,
                  Prediction* prediction) const;
+  static void AddSlowerRanks(const std::vector<const Iteration*>& repeating,
+                             Prediction* prediction);
   void AddMatrixRate(std::uint64_t flops, double gpus, double seconds,
                      Prediction* prediction) const;
   // `sum`: of so many runs, each of one rank and `seconds` long.

@@ -46,6 +46,22 @@ TEST(MeasurementTest, MeasuresFromTheSlowestStartToTheSlowestEndWithoutWarmup) {
   EXPECT_DOUBLE_EQ(prediction.iteration_seconds->high, 0.011 + 0.001645);
 }
 
+TEST(MeasurementTest, RanksWaitForTheSlowestGpu) {
+  Measurement measurement(TwoRanks());
+  Measurement alike(TwoRanks());
+  for (auto iteration : ThreeIterationsOfTwoRanks()) {
+    alike.Add(iteration);
+    iteration.slowness_ps = (iteration.rank == 0 ? 1 : -1) * static_cast<std::int64_t>(kMs) / 5;
+    measurement.Add(iteration);
+  }
+
+  const nlohmann::json prediction = ToJson(measurement.Predict());
+  EXPECT_DOUBLE_EQ(prediction["slowerRanks"]["seconds"].get<double>(), 0.0002);
+  EXPECT_DOUBLE_EQ(prediction["slowerRanks"]["share"].get<double>(),
+                   0.0002 / prediction["steadyIteration"]["seconds"].get<double>());
+  EXPECT_FALSE(ToJson(alike.Predict()).contains("slowerRanks"));
+}
+
 // Of each rank: 1,000 tokens that are looked up and scored.
 std::vector<RankIteration> ThreeIterationsWithTokens() {
   std::vector<RankIteration> iterations = ThreeIterationsOfTwoRanks();

@@ -274,6 +274,13 @@ void AddTokens(const Prediction& prediction, json* out) {
   }
 }
 
+// What an iteration holds of waiting for slower ranks, and of guesses.
+void AddDoubts(const Prediction& prediction, json* out) {
+  if (const auto& slower = prediction.slower_ranks) {
+    (*out)["slowerRanks"] = {{"seconds", slower->seconds}, {"share", slower->share}};
+  }
+}
+
 }  // namespace
 
 const RankMemory* WorstRank(const Prediction& prediction) {
@@ -325,6 +332,7 @@ json ToJson(const Prediction& prediction) {
                         {"idle", prediction.breakdown->idle},
                         {"host", prediction.breakdown->host}};
   }
+  AddDoubts(prediction, &out);
   if (prediction.coverage) {
     out["coverage"] = {{"measured", prediction.coverage->measured},
                        {"interpolated", prediction.coverage->interpolated},

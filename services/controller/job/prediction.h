@@ -12,6 +12,7 @@
 #include "services/controller/job/gpu_effort.h"
 #include "services/controller/job/host_model.h"
 #include "services/controller/job/rank_balance.h"
+#include "services/controller/job/slower_ranks.h"
 #include "services/controller/job/steady.h"
 #include "services/controller/job/throughput.h"
 #include "services/controller/job/unevenness.h"
@@ -82,9 +83,8 @@ struct RankMemory {
   std::uint64_t nccl_bytes = 0;
   std::uint64_t context_bytes = 0;
   std::uint64_t refused_bytes = 0;  // The largest request that did not fit; 0: none.
-  // Parts of allocations_bytes. What was kept at most for a backward pass; 0: not told.
+  // Of allocations_bytes, kept for a backward pass; touched by the optimizer; 0: not told.
   std::uint64_t activation_bytes = 0;
-  // What the optimizer's kernels of one iteration touched; all 0: not told.
   std::uint64_t parameter_bytes = 0;
   std::uint64_t gradient_bytes = 0;
   std::uint64_t optimizer_state_bytes = 0;
@@ -175,6 +175,7 @@ struct Prediction {
   std::optional<ProgramSeconds> program;
   std::optional<BreakdownShares> breakdown;
   std::optional<CoverageShares> coverage;
+  std::optional<SlowerRanks> slower_ranks;   // Of an iteration, where ranks vary.
   std::vector<NamedAmount> assumed_kernels;  // Busy picoseconds, largest first.
   std::vector<KernelTime> kernels;           // Largest first; of one iteration, or the program.
   std::vector<RankMemory> memory;            // By rank.

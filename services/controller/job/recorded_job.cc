@@ -15,6 +15,8 @@ json RecordedJob(json document, const json& cluster) {
     if (variable.value("name", "").starts_with("NCCL_")) kept.push_back(variable);
   }
   spec["env"] = std::move(kept);
+  if (!spec.contains("variation"))
+    spec["variation"] = "published";  // Says so in later versions, too.
   if (!cluster.is_null()) {
     spec["cluster"] = cluster;
     spec.erase("clusterRef");

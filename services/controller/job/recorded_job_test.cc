@@ -20,6 +20,7 @@ TEST(RecordedJobTest, KeepsOfTheEnvironmentWhatNcclReads) {
 
   EXPECT_EQ(recorded["spec"]["env"], json::array({{{"name", "NCCL_ALGO"}, {"value", "Ring"}}}));
   EXPECT_EQ(recorded["spec"]["cluster"], document["spec"]["cluster"]);
+  EXPECT_EQ(recorded["spec"]["variation"], "published");
 }
 
 TEST(RecordedJobTest, HasTheClusterInThePlaceOfItsName) {
