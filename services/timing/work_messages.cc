@@ -30,6 +30,7 @@ void ToMessage(const model::Estimate& estimate, common::v1::Estimate& message) {
     message.set_power_milliwatts(Milliwatts(estimate.draw.watts));
     message.set_clock_share(static_cast<float>(estimate.draw.clock_share));
   }
+  message.set_memory_share(static_cast<float>(estimate.memory_share));
   const kernel::WorkCounts& counts = estimate.counts;
   if (counts.matrix_flops > 0) {
     message.mutable_counts()->set_matrix_flops(Whole(counts.matrix_flops));

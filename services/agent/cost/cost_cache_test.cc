@@ -50,6 +50,52 @@ TEST(CostCacheTest, KernelsOfOneShapeAreAlikeWhateverTheirNumbers) {
   EXPECT_EQ(costs.entry(other).alike, other);
 }
 
+std::uint32_t ShareOfGemm(std::uint32_t multiprocessors, std::uint64_t m, std::uint64_t n,
+                          std::uint64_t k) {
+  CostCache costs(multiprocessors);
+  ring::GemmWork work{};
+  work.header = {ring::WorkKind::kGemm, sizeof(work)};
+  work.m = m;
+  work.n = n;
+  work.k = k;
+  work.batch = 1;
+  std::vector<std::byte> definition(sizeof(work));
+  std::memcpy(definition.data(), &work, sizeof(work));
+  return costs.entry(costs.Intern(definition)).work.share;
+}
+
+// Blocks of cuBLAS's kernels on an H100, one for each multiprocessor at a time: e2e/measured/h100,
+// gemms.jsonl.gz.
+TEST(CostCacheTest, AGemmFillsMultiprocessorsAsTheLibraryLetsIt) {
+  constexpr std::uint32_t kMultiprocessors = 132;
+  const struct {
+    std::uint64_t m, n, k;
+    double blocks;
+  } rows[] = {{256, 512, 8192, 128},  {512, 512, 256, 96},    {256, 1024, 512, 96},
+              {256, 2048, 256, 128},  {512, 1024, 1024, 128}, {2048, 256, 8192, 128},
+              {256, 4096, 1024, 128}, {512, 4096, 512, 128},  {1024, 512, 4096, 128}};
+  for (const auto& [m, n, k, blocks] : rows) {
+    EXPECT_NEAR(ShareOfGemm(kMultiprocessors, m, n, k) / 1024.0, blocks / kMultiprocessors, 0.1)
+        << m << " x " << n << " x " << k;
+  }
+  EXPECT_LE(ShareOfGemm(kMultiprocessors, 256, 256, 256), device::kWholeShare / 2);
+}
+
+// Transformer Engine's grouped GEMMs of DeepSeek V2 and V3 on B200, on four streams, take as long
+// each as one alone, or longer: group_matmul of configs/system/b200_bf16_ceperm.json in
+// github.com/MooreThreads/SimuMax (128 x 2048 x 7168: 11.0 us each of four, 11.4 alone).
+TEST(CostCacheTest, AGroupedGemmOfOneExpertLeavesNothingToTheNextOne) {
+  constexpr std::uint32_t kMultiprocessors = 148;
+  const struct {
+    std::uint64_t m, n, k;
+  } rows[] = {{128, 4096, 7168}, {128, 7168, 4096}, {128, 7168, 2048}, {128, 2048, 7168},
+              {154, 3072, 5120}, {154, 5120, 3072}, {154, 5120, 1536}, {154, 1536, 5120}};
+  for (const auto& [m, n, k] : rows) {
+    EXPECT_EQ(ShareOfGemm(kMultiprocessors, m, n, k), device::kWholeShare)
+        << m << " x " << n << " x " << k;
+  }
+}
+
 TEST(CostCacheTest, KnownSourcesAreTakenAsTheyAre) {
   CostCache costs(132);
 

@@ -46,7 +46,8 @@ Duration Contention::Place(const Request& request) {
 std::span<const Contention::Delayed> Contention::Hold(const Request& request) {
   delayed_.clear();
   if (request.resource == Resource::kNone || request.lane < 0) return delayed_;
-  const Window held{request.start, request.start + request.alone, request.share, true};
+  const Window held{request.start, request.start + request.alone, request.share, request.memory,
+                    true};
   Remember(request, held.end, true);
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     auto& windows = lanes_[i].windows[static_cast<std::size_t>(request.resource)];
@@ -103,25 +104,48 @@ Duration Contention::Push(std::deque<Window>& windows, const Window& collective)
   return windows.back().end - before;
 }
 
+namespace {
+
+// Work progresses at granted / wanted of its speed.
+struct Rate {
+  std::uint32_t granted;
+  std::uint32_t wanted;
+};
+
+Rate RateOf(std::uint32_t wanted, std::uint32_t used) {
+  const std::uint32_t free = used >= kWholeShare ? 0 : kWholeShare - used;
+  return {std::min(free, wanted), wanted};
+}
+
+bool IsSlower(Rate a, Rate b) {
+  return std::uint64_t{a.granted} * b.wanted < std::uint64_t{b.granted} * a.wanted;
+}
+
+}  // namespace
+
 // Walks from boundary to boundary of the windows; between two the rate is constant.
 SimTime Contention::FindEnd(const Request& request) const {
-  const std::uint32_t wanted = std::clamp<std::uint32_t>(request.share, 1, kWholeShare);
+  const std::uint32_t share = std::clamp<std::uint32_t>(request.share, 1, kWholeShare);
+  const std::uint32_t memory = std::min(request.memory, kWholeShare);
   SimTime now = request.start;
   auto left = request.alone.ps;
   while (left > 0) {
-    std::uint32_t used = 0;
+    std::uint32_t used = 0, used_memory = 0;
     SimTime boundary = SimTime::Max();
     for (const Window* window : overlapping_) {
       if (window->end <= now) continue;
       if (window->start <= now) {
         used += window->share;
+        used_memory += window->memory;
         boundary = std::min(boundary, window->end);
       } else {
         boundary = std::min(boundary, window->start);
       }
     }
-    const std::uint32_t free = used >= kWholeShare ? 0 : kWholeShare - used;
-    const std::uint32_t granted = std::min(free, wanted);
+    Rate rate = RateOf(share, used);
+    const Rate of_memory = RateOf(memory, used_memory);
+    if (memory > 0 && IsSlower(of_memory, rate)) rate = of_memory;
+    const auto [granted, wanted] = rate;
     if (granted == 0) {
       now = boundary;
       continue;
@@ -145,11 +169,12 @@ void Contention::Remember(const Request& request, SimTime end, bool held) {
   CHECK(windows.empty() || windows.back().end <= request.start);
   // Adjoining windows of one share are one: a busy stream then costs a single entry.
   if (!windows.empty() && windows.back().end == request.start &&
-      windows.back().share == request.share && windows.back().held == held) {
+      windows.back().share == request.share && windows.back().memory == request.memory &&
+      windows.back().held == held) {
     windows.back().end = end;
     return;
   }
-  windows.push_back({request.start, end, request.share, held});
+  windows.push_back({request.start, end, request.share, request.memory, held});
 }
 
 }  // namespace eidolon::agent::device

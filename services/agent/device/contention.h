@@ -10,13 +10,16 @@
 //
 // Rules
 //   * Multiprocessors: leftover policy. Work issued earlier keeps its share; work issued later that
-//     overlaps it progresses at (what is left) / (what it could use).
+//     overlaps it progresses at (what is left) / (what it could use). A kernel that fills the GPU
+//     alone leaves nothing: kernels of several streams then take as long as one behind the other.
 //   * A collective holds channels / multiprocessors from its start on, also beside work that was
 //     issued before it: blocks of that work end all the time, and the collective's take their place
 //     (its stream mostly has the higher priority). What was placed keeps its times, which others
 //     may have seen; the delay falls on what its stream does next.
+//   * Memory: the same leftover policy for the share of its bandwidth that work takes when alone;
+//     of multiprocessors and memory, the scarcer one counts. What fits in L2 takes none.
 //   * Copy engines: one copy a direction at a time, in program order.
-// Not modelled: shared memory bandwidth and caches, stream priorities.
+// Not modelled: memory bandwidth of collectives, what work loses in a shared L2, stream priorities.
 #pragma once
 
 #include <cstdint>
@@ -57,6 +60,7 @@ class Contention {
     int lane = 0;  // Negative: takes no part.
     Resource resource = Resource::kMultiprocessors;
     std::uint32_t share = kWholeShare;  // Of the resource, when alone.
+    std::uint32_t memory = 0;           // Of the memory's bandwidth, when alone.
     base::SimTime start;
     base::Duration alone;  // How long it takes with nothing beside it.
     base::SimTime issued;  // Host clock of the call: nothing later starts before it.
@@ -80,6 +84,7 @@ class Contention {
     base::SimTime start;
     base::SimTime end;
     std::uint32_t share;
+    std::uint32_t memory;
     bool held;  // By a collective, which nothing delays.
   };
   struct Lane {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace eidolon::agent::device {
 namespace {
 
@@ -98,6 +100,41 @@ TEST_F(ContentionTest, TheLaterKernelGetsWhatTheEarlierLeaves) {
   EXPECT_EQ(Place(first_, 0, 10, 1024), UsLong(10));
 
   EXPECT_EQ(Place(second_, 4, 3, 1024), UsLong(9)) << "waits 6 us, then runs 3";
+}
+
+// Four streams take turns: together as long as one behind the other.
+TEST_F(ContentionTest, KernelsThatFillTheGpuGainNothingByStreams) {
+  const int lanes[] = {first_, second_, contention_.AddLane(), contention_.AddLane()};
+  SimTime ends[4];
+  for (int kernel = 0; kernel < 8; ++kernel) {
+    SimTime& end = ends[kernel % 4];
+    end += contention_.Place(
+        {.lane = lanes[kernel % 4], .share = kWholeShare, .start = end, .alone = UsLong(10)});
+  }
+
+  EXPECT_EQ(std::max({ends[0], ends[1], ends[2], ends[3]}), Us(80));
+}
+
+// Each fits beside the other by multiprocessors, but both want three quarters of the bandwidth.
+TEST_F(ContentionTest, KernelsSideBySideShareTheMemory) {
+  const auto place = [&](int lane, std::uint32_t memory) {
+    return contention_.Place(
+        {.lane = lane, .share = 512, .memory = memory, .start = Us(0), .alone = UsLong(12)});
+  };
+
+  EXPECT_EQ(place(first_, 768), UsLong(12));
+  // A third of its speed for 12 us does 4 us of its work, the other 8 us run freely.
+  EXPECT_EQ(place(second_, 768), UsLong(20));
+}
+
+TEST_F(ContentionTest, WhatMemoryLeavesIsEnoughForAKernelThatMultiprocessorsBound) {
+  contention_.Place(
+      {.lane = first_, .share = 512, .memory = 768, .start = Us(0), .alone = UsLong(12)});
+
+  EXPECT_EQ(
+      contention_.Place(
+          {.lane = second_, .share = 512, .memory = 256, .start = Us(0), .alone = UsLong(12)}),
+      UsLong(12));
 }
 
 TEST_F(ContentionTest, HalfAGpuEachRunSideBySide) {

@@ -25,6 +25,7 @@ Signal Dispatcher::AddWork(const Place& place, const Signal& after, const Work& 
   const Duration duration = gpu.contention.Place({.lane = place.lane,
                                                   .resource = work.resource,
                                                   .share = work.share,
+                                                  .memory = work.memory,
                                                   .start = local,
                                                   .alone = alone,
                                                   .issued = place.host_clock});

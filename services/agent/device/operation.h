@@ -34,6 +34,7 @@ struct Work {
   base::Duration duration;  // Alone on an average device, at its burst clock.
   Resource resource = Resource::kMultiprocessors;
   std::uint32_t share = kWholeShare;
+  std::uint32_t memory = 0;  // Share of the memory's bandwidth.
   std::uint32_t tag = 0;     // The caller's number; comes back in ResolvedOp.
   bool clock_bound = false;  // The clock of the multiprocessors bounds it, not memory or a link.
   Draw draw;

@@ -29,6 +29,8 @@ struct Estimate {
   kernel::WorkCounts counts;
   Duty duty;
   Draw draw;
+  double memory_bytes = 0;  // To and from memory; 0 where that is not known.
+  double memory_share = 0;  // Of the bandwidth that is attained, when it runs alone.
 };
 
 // What the models below compute before rounding: seconds of execution on the GPU.

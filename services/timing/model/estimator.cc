@@ -29,14 +29,23 @@ constexpr double kAssumedError = 1.0;
 constexpr double kSecondsMax =
     3600;  // Longer than any operation; keeps the clock from overflowing.
 
-Estimate Make(const Prediction& prediction, std::string_view family) {
+Estimate Make(const Prediction& prediction, std::string_view family, double memory_bytes = 0) {
   const double seconds =
       std::isfinite(prediction.seconds) ? std::clamp(prediction.seconds, 0.0, kSecondsMax) : 0.0;
   return {base::Duration::FromSeconds(seconds),
           prediction.source,
           prediction.relative_error,
           family,
-          {}};
+          {},
+          memory_bytes};
+}
+
+// What L2 holds may stay there.
+double MemoryShare(const gpu_model::GpuModel& gpu, const Estimate& estimate) {
+  const double moved = estimate.memory_bytes - static_cast<double>(gpu.l2_bytes);
+  const double most = estimate.duration.Seconds() * gpu.attained_memory_share *
+                      static_cast<double>(gpu.memory_bytes_per_second);
+  return moved > 0 && most > 0 ? std::min(1.0, moved / most) : 0;
 }
 
 // No kernel is faster than memory at its peak bandwidth for the bytes of its operands beyond L2.
@@ -162,6 +171,7 @@ Estimate Estimator::Of(const gpu_model::GpuModel& gpu, const kernel::WorkItem& i
   Estimate estimate = gpu.fixed ? FixedEstimate(gpu, item) : Timed(gpu, item);
   estimate.counts = CountsOf(item, &names_);
   if (gpu.power && !gpu.fixed) estimate.duty = DutyOf(gpu, item, estimate.counts);
+  if (!gpu.fixed) estimate.memory_share = MemoryShare(gpu, estimate);
   return estimate;
 }
 
@@ -176,11 +186,13 @@ Estimate Estimator::Timed(const gpu_model::GpuModel& gpu, const kernel::WorkItem
   Estimate modelled = Modelled(gpu, item);
   if (measurements_ == nullptr) return modelled;
   if (const auto found = measurements_->Find(gpu.name, kernel::WorkKey(item))) {
-    return {found->median, estimate::Source::kMeasured, found->spread, modelled.family, {}};
+    return {found->median,        estimate::Source::kMeasured, found->spread, modelled.family, {},
+            modelled.memory_bytes};
   }
   const auto points = measurements_->Class(gpu.name, kernel::ClassKey(item));
   if (auto between = Interpolate(points, SizeOf(item))) {
     between->family = modelled.family;
+    between->memory_bytes = modelled.memory_bytes;
     return *between;
   }
   return modelled;
@@ -217,13 +229,13 @@ Estimate Estimator::KernelTime(const gpu_model::GpuModel& gpu, const kernel::Ker
   const Demand demand = kernel::Recognise(launch, *name);
   if (IsAttention(demand)) {
     if (const auto served = PredictServedAttention(gpu, demand)) {
-      return Make(AtLeast(gpu, *served, demand.bytes), kernel::Name(demand.family));
+      return Make(AtLeast(gpu, *served, demand.bytes), kernel::Name(demand.family), demand.bytes);
     }
     const bool efficient = name->base.starts_with("fmha_");
     Prediction prediction = PredictAttention(
         gpu, demand, efficient ? AttentionLibrary::kMemoryEfficient : AttentionLibrary::kFlash2);
     if (demand.evidence != Evidence::kParameters) prediction.relative_error += 0.2;
-    return Make(AtLeast(gpu, prediction, demand.bytes), kernel::Name(demand.family));
+    return Make(AtLeast(gpu, prediction, demand.bytes), kernel::Name(demand.family), demand.bytes);
   }
   Parallelism parallelism;
   parallelism.blocks = static_cast<double>(launch.grid.Count());
@@ -236,7 +248,9 @@ Estimate Estimator::KernelTime(const gpu_model::GpuModel& gpu, const kernel::Ker
     prediction.source = estimate::Source::kAssumed;
     prediction.relative_error = kAssumedError;
   }
-  return Make(AtLeast(gpu, prediction, demand.bytes), kernel::Name(demand.family));
+  // Nothing is known of what a kernel moves that no rule recognises.
+  const double bytes = demand.evidence == Evidence::kGuess ? 0 : demand.bytes;
+  return Make(AtLeast(gpu, prediction, demand.bytes), kernel::Name(demand.family), bytes);
 }
 
 Estimate Estimator::Modelled(const gpu_model::GpuModel& gpu, const kernel::WorkItem& item) {
@@ -244,15 +258,20 @@ Estimate Estimator::Modelled(const gpu_model::GpuModel& gpu, const kernel::WorkI
     return KernelTime(gpu, *launch);
   }
   if (const auto* gemm = std::get_if<kernel::Gemm>(&item)) {
-    return Make(AtLeast(gpu, GemmModel::Get().Predict(gpu, *gemm), OperandBytes(*gemm)), "gemm");
+    const double bytes = OperandBytes(*gemm);
+    return Make(AtLeast(gpu, GemmModel::Get().Predict(gpu, *gemm), bytes), "gemm", bytes);
   }
   if (const auto* graph = std::get_if<kernel::DnnGraph>(&item)) {
     const DnnPrediction found = PredictDnn(gpu, *graph);
-    return Make(AtLeast(gpu, found.prediction, MemoryBytes(*graph)), kernel::Name(found.family));
+    const double bytes = MemoryBytes(*graph);
+    return Make(AtLeast(gpu, found.prediction, bytes), kernel::Name(found.family), bytes);
   }
   if (const auto* copy = std::get_if<kernel::Copy>(&item)) {
-    return Make(PredictCopy(gpu, *copy),
-                copy->kind == workload::CopyKind::kMemset ? "memset" : "memory_copy");
+    const bool is_memset = copy->kind == workload::CopyKind::kMemset;
+    const bool is_inside = copy->kind == workload::CopyKind::kDeviceToDevice;
+    const double passes = is_inside ? 2 : (is_memset ? 1 : 0);
+    return Make(PredictCopy(gpu, *copy), is_memset ? "memset" : "memory_copy",
+                passes * static_cast<double>(copy->bytes));
   }
   const auto& call = std::get<kernel::LibraryCall>(item);
   Demand demand;
@@ -267,7 +286,7 @@ Estimate Estimator::Modelled(const gpu_model::GpuModel& gpu, const kernel::WorkI
   prediction.relative_error = 0.5;
   // Without a count there is nothing but the floor to go by.
   if (call.flops == 0 && call.memory_bytes == 0) prediction.source = estimate::Source::kAssumed;
-  return Make(prediction, "library");
+  return Make(prediction, "library", demand.bytes);
 }
 
 }  // namespace eidolon::timing::model

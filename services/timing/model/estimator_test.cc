@@ -463,5 +463,26 @@ TEST(EstimatorAtClockTest, CarriesMeasurementsAndSaysThatTheyAreNoLongerMeasured
   EXPECT_EQ(same.source, estimate::Source::kMeasured);
 }
 
+// An addition is bound by memory, a large GEMM by tensor cores; a small one finds its operands in
+// L2. Copies from the host are bound by their link.
+TEST(EstimatorTest, SaysWhatWorkTakesOfTheMemory) {
+  Estimator estimator(nullptr);
+  const auto share = [&](const kernel::WorkItem& item) {
+    return estimator.Of(H100(), item).memory_share;
+  };
+  const kernel::Copy inside{.kind = workload::CopyKind::kDeviceToDevice, .bytes = 1u << 30};
+  const kernel::Copy from_host{.kind = workload::CopyKind::kHostToDevice, .bytes = 1u << 30};
+  kernel::Gemm large{.m = 8192, .n = 8192, .k = 8192, .transpose_a = true};
+  large.type_a = large.type_b = large.type_c = large.type_d = 14;
+  kernel::Gemm small = large;
+  small.m = small.n = small.k = 1024;
+
+  EXPECT_GT(share(Add(1 << 30)), 0.9);
+  EXPECT_GT(share(inside), 0.8);
+  EXPECT_EQ(share(from_host), 0);
+  EXPECT_NEAR(share(large), 0.07, 0.05);
+  EXPECT_EQ(share(small), 0);
+}
+
 }  // namespace
 }  // namespace eidolon::timing::model
