@@ -24,6 +24,7 @@ using base::StrCat;
 using controller::job::FormatBytes;
 using controller::shown::At;
 using controller::shown::Beginning;
+using controller::shown::BytesAt;
 using controller::shown::CountAt;
 using controller::shown::FormatCount;
 using controller::shown::FormatSeconds;
@@ -260,6 +261,15 @@ std::string FormatUnknownSources(const json& prediction) {
   return text;
 }
 
+// What is not known of a guess: the band allows for it.
+std::string FormatAssumedBound(const json& prediction) {
+  const json& bound = At(prediction, {"assumedWork"});
+  if (NumberAt(bound, {"bytesMax"}) <= 0) return "";
+  return Line("", StrCat("each may move ", BytesAt(bound, {"bytesMax"}),
+                         ", all that its rank has allocated; together up to ",
+                         FormatSeconds(NumberAt(bound, {"secondsMax"})), " an iteration"));
+}
+
 // A guess may be far too short, so that its share of the time says little.
 std::string FormatAssumed(const json& prediction) {
   constexpr std::size_t kShown = 5;
@@ -279,7 +289,7 @@ std::string FormatAssumed(const json& prediction) {
   return Line("assumed",
               StrCat(FormatCount(launches), launches == 1 ? " launch of " : " launches of ",
                      kernels, kernels == 1 ? " kernel" : " kernels", " whose length is a guess")) +
-         text;
+         FormatAssumedBound(prediction) + text;
 }
 
 std::string FormatSureness(const json& prediction) {

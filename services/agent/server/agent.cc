@@ -154,6 +154,7 @@ base::Result<void> Agent::SetUp() {
   std::filesystem::create_directory(module_folder, ignored);
   job_->traits = job::TraitsOf(*gpu, assignment.cluster().gpu_power_limit_watts(),
                                job_->content.devices.size());
+  job_->has_fixed_durations = gpu->has_fixed();
   job_->varies = assignment.has_variation() && !gpu->has_fixed();
   costs_ = std::make_unique<cost::CostCache>(gpu->multiprocessors(), KernelPermille(assignment));
   reports_->UseCosts(costs_.get());

@@ -20,6 +20,7 @@ struct JobParts {
   ring::SegmentContent content;
   std::vector<device::Traits> traits;  // Of average GPUs.
   bool varies = false;                 // GPUs of ranks are not equal.
+  bool has_fixed_durations = false;    // Of the GPU: nothing is estimated.
   std::optional<outcome::LinePattern> log_pattern;
   folding::Fold fold;  // Which ranks of the job run.
 

@@ -191,6 +191,17 @@ std::int64_t SlownessOf(const cost::CostCache& costs, const iteration::Report& r
   return std::llround(static_cast<double>(sum.ps) * slowness / (kMillion + slowness));
 }
 
+// Launches whose duration is a guess. Collectives move what is known.
+std::uint64_t AssumedLaunches(const cost::CostCache& costs, const iteration::Report& report) {
+  std::uint64_t launches = 0;
+  for (const iteration::BasisTime& time : report.split.times) {
+    const iteration::Basis& basis = costs.bases()[time.basis];
+    const bool is_guess = basis.source == estimate::Source::kAssumed;
+    if (is_guess && costs.name(basis.name) != "collective") launches += time.count;
+  }
+  return launches;
+}
+
 // Of all operations of that name.
 std::uint64_t TimeOf(const cost::CostCache& costs, const iteration::Report& report,
                      std::string_view name) {
@@ -243,6 +254,9 @@ void Reports::SendIteration(const session::Session& session, std::int32_t rank,
   FillEnergy(report.split, report.end - report.start, iteration->mutable_energy());
   iteration->set_slowness_picoseconds(
       SlownessOf(*costs_, report, session.options().devices.front().slowness));
+  if (!job_->has_fixed_durations) {
+    iteration->set_assumed_launches(AssumedLaunches(*costs_, report));
+  }
   FillBreakdown(report.split.breakdown, iteration->mutable_breakdown());
   iteration->set_copies_to_host_picoseconds(TimeOf(*costs_, report, "memcpy DtoH"));
   iteration->set_copies_to_device_picoseconds(TimeOf(*costs_, report, "memcpy HtoD"));
@@ -315,6 +329,7 @@ void Reports::SendUsage(std::uint64_t clamped) {
       rank->set_context_bytes(Bytes(memory.at_peak.context));
       rank->set_refused_bytes(memory.refused);
       rank->set_activation_bytes(memory.activations);
+      rank->set_bytes_per_second(job_->content.devices.front().memory_bandwidth);
     }
   }
   AddPrograms(usage);

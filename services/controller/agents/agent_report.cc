@@ -125,6 +125,7 @@ job::RankIteration FromProto(const v1::Iteration& in) {
           .error_ps = in.error_picoseconds(),
           .host_work_ps = in.host_work_picoseconds(),
           .slowness_ps = in.slowness_picoseconds(),
+          .assumed_launches = in.assumed_launches(),
           .energy = FromProto(in.energy()),
           .breakdown = FromProto(in.breakdown()),
           .copies_to_host_ps = in.copies_to_host_picoseconds(),
@@ -180,6 +181,7 @@ job::ServerUsage FromProto(const v1::Usage& in) {
                             .workspace_bytes = rank.workspace_bytes(),
                             .nccl_bytes = rank.nccl_bytes(),
                             .context_bytes = rank.context_bytes(),
+                            .bytes_per_second = rank.bytes_per_second(),
                             .refused_bytes = rank.refused_bytes(),
                             .activation_bytes = rank.activation_bytes()});
   }

@@ -104,6 +104,8 @@ void Measurement::Add(const RankIteration& iteration) {
   kept.host_work_ps = std::max(kept.host_work_ps, iteration.host_work_ps);
   AddTo(iteration.energy, &kept.energy);
   kept.slowness_ps = std::max(kept.slowness_ps, iteration.slowness_ps);
+  kept.assumed_launches = std::max(kept.assumed_launches, iteration.assumed_launches);
+  kept.assumed_ps = std::max(kept.assumed_ps, iteration.coverage.assumed);
   kept.breakdown = Sum(kept.breakdown, iteration.breakdown);
   const Breakdown& parts = iteration.breakdown;
   kept.own_ps.emplace(iteration.rank, parts.compute + parts.idle + parts.host);
@@ -189,6 +191,24 @@ std::uint64_t Measurement::LengthOf(const Iteration& iteration) {
   return iteration.end_ps > iteration.start_ps ? iteration.end_ps - iteration.start_ps : 0;
 }
 
+AssumedWork Measurement::AssumedOf(const std::vector<const Iteration*>& iterations) const {
+  double launches = 0;
+  double ps = 0;
+  for (const Iteration* iteration : iterations) {
+    launches += static_cast<double>(iteration->assumed_launches);
+    if (iteration->assumed_launches > 0) ps += static_cast<double>(iteration->assumed_ps);
+  }
+  const auto count = static_cast<double>(iterations.size());
+  std::vector<AllocatedMemory> memory;
+  for (const auto& [server, usage] : usage_) {
+    for (const RankMemory& rank : usage.memory) {
+      memory.push_back(
+          {.bytes = rank.allocations_bytes, .bytes_per_second = rank.bytes_per_second});
+    }
+  }
+  return BoundAssumed(launches / count, ps * kSecondsPerPicosecond / count, memory);
+}
+
 // Seconds of one iteration, in which the job's ranks were as long in each state as these on
 // average.
 Measurement::MeanIteration Measurement::MeanOf(
@@ -206,9 +226,10 @@ Measurement::MeanIteration Measurement::MeanOf(
   }
   const double unit = kSecondsPerPicosecond / static_cast<double>(iterations.size());
   const Band band = BandOf(error, options_.host_time.error, host);
+  const AssumedWork assumed = AssumedOf(iterations);
   return {.seconds = host.length * unit,
           .low = std::max(0.0, band.low * unit),
-          .high = band.high * unit,
+          .high = band.high * unit + (assumed.seconds_max - assumed.seconds),
           .host_work = host.work * unit};
 }
 
@@ -309,6 +330,9 @@ void Measurement::AddShares(const Iteration& first, const std::vector<const Iter
   }
   FillShares(time, busy, prediction);
   AddSlowerRanks(repeating, prediction);
+  if (const AssumedWork work = AssumedOf(repeating); work.launches > 0) {
+    prediction->assumed_work = work;
+  }
   prediction->assumed_kernels = LargestFirst(assumed);
   prediction->kernels = LongestFirst(first.kernels);
   std::uint64_t flops = 0;

@@ -43,9 +43,10 @@ struct RankIteration {
   std::uint32_t index = 0;
   std::uint64_t start_ps = 0;
   std::uint64_t end_ps = 0;
-  std::uint64_t error_ps = 0;      // One standard deviation of its length.
-  std::uint64_t host_work_ps = 0;  // The program's own, whatever its GPU did meanwhile.
-  std::int64_t slowness_ps = 0;    // Kernels were so much longer than on an average GPU.
+  std::uint64_t error_ps = 0;          // One standard deviation of its length.
+  std::uint64_t host_work_ps = 0;      // The program's own, whatever its GPU did meanwhile.
+  std::int64_t slowness_ps = 0;        // Kernels were so much longer than on an average GPU.
+  std::uint64_t assumed_launches = 0;  // Their duration is a guess.
   RankEnergy energy;
   Breakdown breakdown;
   std::uint64_t copies_to_host_ps = 0;  // Busy time.
@@ -140,8 +141,10 @@ class Measurement {
     std::uint64_t end_ps = 0;
     std::uint64_t error_ps = 0;
     std::uint64_t host_work_ps = 0;
-    std::int64_t slowness_ps = 0;  // Of the slowest rank; at least 0.
-    RankEnergy energy;             // A sum, and a maximum.
+    std::int64_t slowness_ps = 0;        // Of the slowest rank; at least 0.
+    std::uint64_t assumed_launches = 0;  // Of the rank with most.
+    std::uint64_t assumed_ps = 0;        // The same.
+    RankEnergy energy;                   // A sum, and a maximum.
     Breakdown breakdown;
     std::map<std::int32_t, std::uint64_t> own_ps;  // By rank: without exposed communication.
     std::uint64_t copies_to_host_ps = 0;
@@ -162,6 +165,7 @@ class Measurement {
 
   static std::uint64_t LengthOf(const Iteration& iteration);
   static IterationParts PartsOf(const Iteration& iteration);
+  AssumedWork AssumedOf(const std::vector<const Iteration*>& iterations) const;
   MeanIteration MeanOf(const std::vector<const Iteration*>& iterations) const;
   void CountFinished();
   static void AddKernels(const std::vector<KernelTime>& kernels, Kernels* kept);

@@ -276,6 +276,11 @@ void AddTokens(const Prediction& prediction, json* out) {
 
 // What an iteration holds of waiting for slower ranks, and of guesses.
 void AddDoubts(const Prediction& prediction, json* out) {
+  if (const auto& assumed = prediction.assumed_work) {
+    (*out)["assumedWork"] = {{"launches", assumed->launches},
+                             {"bytesMax", assumed->bytes_max},
+                             {"secondsMax", assumed->seconds_max}};
+  }
   if (const auto& slower = prediction.slower_ranks) {
     (*out)["slowerRanks"] = {{"seconds", slower->seconds}, {"share", slower->share}};
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "services/contract/cluster/cluster_spec.h"
+#include "services/controller/job/assumed_work.h"
 #include "services/controller/job/finding.h"
 #include "services/controller/job/gpu_effort.h"
 #include "services/controller/job/host_model.h"
@@ -82,7 +83,8 @@ struct RankMemory {
   std::uint64_t workspace_bytes = 0;
   std::uint64_t nccl_bytes = 0;
   std::uint64_t context_bytes = 0;
-  std::uint64_t refused_bytes = 0;  // The largest request that did not fit; 0: none.
+  std::uint64_t bytes_per_second = 0;  // Of the device's memory; 0: not told.
+  std::uint64_t refused_bytes = 0;     // The largest request that did not fit; 0: none.
   // Of allocations_bytes, kept for a backward pass; touched by the optimizer; 0: not told.
   std::uint64_t activation_bytes = 0;
   std::uint64_t parameter_bytes = 0;
@@ -175,6 +177,7 @@ struct Prediction {
   std::optional<ProgramSeconds> program;
   std::optional<BreakdownShares> breakdown;
   std::optional<CoverageShares> coverage;
+  std::optional<AssumedWork> assumed_work;   // Of an iteration, where something is assumed.
   std::optional<SlowerRanks> slower_ranks;   // Of an iteration, where ranks vary.
   std::vector<NamedAmount> assumed_kernels;  // Busy picoseconds, largest first.
   std::vector<KernelTime> kernels;           // Largest first; of one iteration, or the program.
