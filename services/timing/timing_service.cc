@@ -331,7 +331,9 @@ void TimingService::Keep(const gpu_model::GpuModel& gpu, const kernel::WorkItem&
   // begins with the gap of either. What the model holds for the shortest kernel is nothing to it.
   const auto* const copy = std::get_if<kernel::Copy>(&work);
   const bool in_stream = copy != nullptr && kernel::IsPageable(*copy);
-  const base::Duration gap = in_stream ? gpu.launch_gap : gpu.graph_gap;
+  const base::Duration in_graph =
+      std::holds_alternative<kernel::Gemm>(work) ? gpu.gemm_graph_gap : gpu.graph_gap;
+  const base::Duration gap = in_stream ? gpu.launch_gap : in_graph;
   const base::Duration between{static_cast<std::int64_t>(result.median_picoseconds())};
   const base::Duration median = std::max(between - gap, model::kWithinLaunchGap);
   if (between <= gap) ReportBelowGap(gpu, between);

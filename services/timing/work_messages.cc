@@ -83,6 +83,7 @@ void ToMessage(const gpu_model::GpuModel& gpu, v1::Gpu& message) {
   message.set_context_bytes(gpu.context_bytes);
   message.set_launch_gap_picoseconds(static_cast<std::uint64_t>(gpu.launch_gap.ps));
   message.set_graph_gap_picoseconds(static_cast<std::uint64_t>(gpu.graph_gap.ps));
+  message.set_gemm_graph_gap_picoseconds(static_cast<std::uint64_t>(gpu.gemm_graph_gap.ps));
   message.set_launch_latency_picoseconds(static_cast<std::uint64_t>(gpu.launch_latency.ps));
   for (const auto& [type, rate] : gpu.peak_flops) (*message.mutable_peak_flops())[type] = rate;
   if (gpu.power && !gpu.fixed) {

@@ -123,6 +123,7 @@ device::Work CostCache::WorkShape(std::span<const std::byte> definition) const {
       work.share =
           ShareOf(GemmBlocks(gemm.m, gemm.n, gemm.k) * std::max<std::uint64_t>(gemm.batch, 1),
                   multiprocessors_);
+      work.is_gemm = true;
       break;
     }
     case workload::WorkKind::kCopy:

@@ -8,6 +8,7 @@
 
 namespace eidolon::agent::device {
 
+using base::Duration;
 using base::ErrorCode;
 using base::Fail;
 using base::StrCat;
@@ -119,7 +120,10 @@ base::Result<void> GraphTable::Launch(const Call& call, std::uint32_t graph,
     }
     place.lane = found->lanes[i];
     const Traits& traits = (*parts_.gpus)[found->device].traits;
-    place.gap = node.dependencies.empty() ? traits.launch_gap : traits.graph_gap;
+    const bool is_gemm = node.kind == GraphNodeKind::kWork && node.work.is_gemm;
+    const Duration between =
+        is_gemm ? std::max(traits.graph_gap, traits.gemm_graph_gap) : traits.graph_gap;
+    place.gap = node.dependencies.empty() ? traits.launch_gap : between;
     ends[i] = AddNode(place, node, after, &collectives);
   }
   Signal end = begin;

@@ -48,6 +48,22 @@ TEST_F(GraphTableTest, NodesFollowEachOtherSoonerThanLaunches) {
   EXPECT_EQ(sink_.ops.at(2).start, sink_.ops.at(1).finish + Span(1)) << "another launch";
 }
 
+TEST_F(GraphTableTest, AGemmFollowsAnotherNodeLaterThanAnElementWiseKernel) {
+  gpus_.at(0).traits.graph_gap = base::Duration::Nanoseconds(50);
+  gpus_.at(0).traits.gemm_graph_gap = base::Duration::Nanoseconds(690);
+  GraphNode gemm = Node(6, {0});
+  gemm.work.is_gemm = true;
+  GraphNode next = Node(6, {1});
+  next.work.is_gemm = true;
+  ASSERT_TRUE(graphs_.Define(0, 1, {Node(10), gemm, next, Node(20, {2})}).has_value());
+
+  ASSERT_TRUE(graphs_.Launch({}, 1, {}).has_value());
+
+  EXPECT_EQ(sink_.ops.at(1).start, sink_.ops.at(0).finish + base::Duration::Nanoseconds(690));
+  EXPECT_EQ(sink_.ops.at(2).start, sink_.ops.at(1).finish + base::Duration::Nanoseconds(690));
+  EXPECT_EQ(sink_.ops.at(3).start, sink_.ops.at(2).finish + base::Duration::Nanoseconds(50));
+}
+
 TEST_F(GraphTableTest, DoesNotOverlapItselfAcrossStreams) {
   ASSERT_TRUE(streams_.Create(0, 1, true).has_value());
   ASSERT_TRUE(graphs_.Define(0, 1, {Node(10)}).has_value());

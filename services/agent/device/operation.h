@@ -14,7 +14,8 @@ namespace eidolon::agent::device {
 struct Traits {
   base::Duration launch_latency;  // Host call to start on an idle stream.
   base::Duration launch_gap;      // End of a dependency to the start of the next operation.
-  base::Duration graph_gap;       // The same between nodes of a graph.
+  base::Duration graph_gap;       // The same between nodes of a graph...
+  base::Duration gemm_graph_gap;  // ...and before a GEMM there, where it is longer.
   base::Duration callback_cost;   // A host function in a stream.
   std::uint32_t multiprocessors = 1;
   PowerTraits power;
@@ -36,6 +37,7 @@ struct Work {
   std::uint32_t share = kWholeShare;
   std::uint32_t memory = 0;  // Share of the memory's bandwidth.
   std::uint32_t tag = 0;     // The caller's number; comes back in ResolvedOp.
+  bool is_gemm = false;      // Of a library.
   bool clock_bound = false;  // The clock of the multiprocessors bounds it, not memory or a link.
   Draw draw;
 };

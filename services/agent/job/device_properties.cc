@@ -179,6 +179,7 @@ std::vector<device::Traits> TraitsOf(const timing::v1::Gpu& gpu, double power_li
       .launch_latency = {static_cast<std::int64_t>(gpu.launch_latency_picoseconds())},
       .launch_gap = {static_cast<std::int64_t>(gpu.launch_gap_picoseconds())},
       .graph_gap = {static_cast<std::int64_t>(gpu.graph_gap_picoseconds())},
+      .gemm_graph_gap = {static_cast<std::int64_t>(gpu.gemm_graph_gap_picoseconds())},
       .callback_cost = kCallbackCost,
       .multiprocessors = gpu.multiprocessors(),
       .power = PowerOf(gpu, power_limit_watts)};

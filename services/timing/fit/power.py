@@ -4,7 +4,8 @@
   power.py KERNELS_FOLDER
 
 KERNELS_FOLDER holds gemm/<gpu>.csv.gz and quantize_scale_matrix/<gpu>.csv.gz as
-docs/reference/generated/kernel_times.md describes them. Some stacks ran each GEMM for 0.3 s or longer and read the board's power; others ran the same GEMM for some milliseconds.
+docs/reference/generated/kernel_times.md describes them. Some stacks ran each GEMM for 0.3 s or longer and read the
+board's power; others ran the same GEMM for some milliseconds.
 Two things are fitted together, by the least mean error: the power of rows that were measured for a second (shorter
 ones hold what the board did before), and by how much the rows at the power limit are slower than the short ones. No
 training step is used. Needs NumPy. The same input gives the same output.

@@ -23,6 +23,7 @@ constexpr yaml::Bounds kBounds = {.text_bytes_max = 64u << 10, .depth_max = 16, 
 // One key of the file: its name and how its value enters the model.
 // The keys that may be missing.
 constexpr const char* kGraphGap = "graph_gap";
+constexpr const char* kGemmGraphGap = "gemm_graph_gap";
 constexpr const char* kEmptyKernel = "empty_kernel";
 constexpr const char* kFixedDurations = "fixed_durations";
 constexpr const char* kPower = "power";
@@ -276,6 +277,7 @@ const std::vector<Field>& Fields() {
       Number("context", D::kBytes, &G::context_bytes),
       Time("launch_gap", &G::launch_gap),
       Time(kGraphGap, &G::graph_gap),
+      Time(kGemmGraphGap, &G::gemm_graph_gap),
       Time("launch_latency", &G::launch_latency),
       Time("kernel_floor", &G::kernel_floor),
       Time(kEmptyKernel, &G::empty_kernel),
@@ -325,6 +327,8 @@ Result<GpuModel> Read(const YAML::Node& root, std::string_view file) {
   for (std::size_t i = 0; i < seen.size(); ++i) {
     if (!seen[i] && Fields()[i].key == kGraphGap) {
       model.graph_gap = model.launch_gap;
+    } else if (!seen[i] && Fields()[i].key == kGemmGraphGap) {
+      model.gemm_graph_gap = model.graph_gap;
     } else if (!seen[i] && Fields()[i].key == kEmptyKernel) {
       model.empty_kernel = model.kernel_floor;
     } else if (!seen[i] && Fields()[i].key != kFixedDurations && Fields()[i].key != kPower) {

@@ -76,6 +76,8 @@ struct GpuModel {
   base::Duration launch_gap;  // End of a kernel to the start of the next of its stream.
   // The same between nodes of a CUDA graph; launch_gap where the file does not say.
   base::Duration graph_gap;
+  // The same before a GEMM of a library; graph_gap where the file does not say.
+  base::Duration gemm_graph_gap;
   base::Duration launch_latency;  // Launch call to the start on an idle stream.
   // What a kernel with work to do lasts at least; and one without any, kernel_floor where the file
   // does not say.

@@ -68,6 +68,18 @@ TEST(GpuModelTest, NodesOfGraphsFollowAsLaunchesDoWhereTheFileDoesNotSay) {
   EXPECT_EQ(model->graph_gap, model->launch_gap);
 }
 
+TEST(GpuModelTest, GemmsFollowInGraphsAsOtherNodesDoWhereTheFileDoesNotSay) {
+  EXPECT_EQ(ParseGpuModel(Text(), "h100.yaml")->gemm_graph_gap, base::Duration::Nanoseconds(690));
+  std::string text = Text();
+  const auto at = text.find("gemm_graph_gap");
+  text.erase(at, text.find('\n', at) - at);
+
+  const auto model = ParseGpuModel(text, "h100.yaml");
+
+  ASSERT_TRUE(model) << model.error().message;
+  EXPECT_EQ(model->gemm_graph_gap, base::Duration::Nanoseconds(50));
+}
+
 TEST(GpuModelTest, AKernelWithLittleToDoLastsHardlyLongerThanAnEmptyOne) {
   const auto measured = ParseGpuModel(Text(), "h100.yaml");
   ASSERT_TRUE(measured) << measured.error().message;

@@ -273,14 +273,10 @@ Prediction GemmModel::PredictBurst(const MeasuredGemms& gemms, const gpu_model::
 namespace {
 
 // Rows were measured as nodes of a CUDA graph, one behind the other, so that they include the gap
-// to the next node, which the device engine adds again. The gap is `graph_gap` of the GPU's file.
-// Hopper's file gives it for element-wise kernels (0.05 us); for GEMMs it is the mean by which 97
-// rows below 20 us exceed the durations of the same kernels by CUPTI on an H100 with warm L2
-// (e2e/measured/h100/gemms.jsonl.gz).
+// between two GEMMs, which the device engine adds again: in a graph the same one, in a stream that
+// between launches.
 double WithoutGap(const gpu_model::GpuModel& gpu, double seconds) {
-  constexpr double kGapOfGemms = 0.69e-6;
-  const double gap = std::max(gpu.graph_gap.Seconds(), kGapOfGemms);
-  return std::max(seconds - gap, seconds / 2);
+  return std::max(seconds - gpu.gemm_graph_gap.Seconds(), seconds / 2);
 }
 
 }  // namespace

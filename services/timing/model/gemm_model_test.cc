@@ -43,6 +43,21 @@ TEST(GemmModelTest, GivesPublishedRows) {
   EXPECT_LT(large.relative_error, 0.1);
 }
 
+// As nodes of a graph, one behind the other, GEMMs take what rows say, whose gap the engine adds.
+TEST(GemmModelTest, GemmsInAGraphTakeTheRowsTime) {
+  const struct {
+    const char* gpu;
+    double gap;
+  } gpus[] = {{"H100-SXM5-80GB", 0.69e-6}, {"H200-SXM-141GB", 0.69e-6}, {"A100-SXM4-80GB", 1e-6}};
+  for (const auto& [name, gap] : gpus) {
+    EXPECT_DOUBLE_EQ(Gpu(name).gemm_graph_gap.Seconds(), gap) << name;
+  }
+  const auto& h100 = Gpu("H100-SXM5-80GB");
+  const auto found =
+      GemmModel::Get().Predict(h100, GemmModel::Shape{.m = 2048, .n = 2048, .k = 2048});
+  EXPECT_NEAR(found.seconds + h100.gemm_graph_gap.Seconds(), 24.8e-6, 0.5e-6);
+}
+
 // The time of a stream from one GEMM to the next is compared with medians of the stacks that ran in
 // bursts (testdata/small_gemm_rows.csv: 60 shapes below 20 us of each GPU, by a hash).
 TEST(GemmModelTest, SmallGemmsInAStreamTakeWhatRowsSay) {
