@@ -43,6 +43,24 @@ void KnownLaunch(benchmark::State& state) {
 }
 BENCHMARK(KnownLaunch);
 
+// A GPU that computes without pause, at its power limit.
+void LaunchUnderALimit(benchmark::State& state) {
+  Discard sink;
+  std::vector<Traits> gpus = OneGpu();
+  gpus[0].power = {.floor_milliwatts = 126'000, .room_milliwatts = 565'000};
+  Engine engine(gpus, &sink);
+  for (std::uint32_t s = 1; s <= 8; ++s) (void)engine.CreateStream(0, s, true);
+  SimTime clock;
+  for (auto _ : state) {
+    clock += Duration::Microseconds(5);
+    (void)engine.Launch({.host_clock = clock},
+                        {.duration = Duration::Microseconds(7),
+                         .draw = {.milliwatts = 800'000, .clock_share = 1024}});
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(LaunchUnderALimit);
+
 // A step as DDP makes it: 40 kernels, then an all-reduce on another stream, answered 200 records
 // later.
 void OpenLaunch(benchmark::State& state) {
