@@ -1,7 +1,8 @@
-// What the GPUs of a job did and drew: matrix work, power and energy. Plain values.
+// What the GPUs of a job did and drew: matrix work, power and energy.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 namespace eidolon::controller::job {
 
@@ -25,5 +26,20 @@ struct RankEnergy {
   std::uint64_t microjoules = 0;
   std::uint64_t peak_milliwatts = 0;
 };
+
+// What ranks did in iterations of equal length, or in a program, added up.
+struct GpuEffort {
+  std::uint64_t matrix_flops = 0;
+  RankEnergy energy;   // A sum, and a maximum.
+  double runs = 0;     // How many iterations (or programs) of one rank are added up.
+  double seconds = 0;  // Of each.
+};
+
+// Nothing without matrix work. `peak`: of a GPU, operations per second; 0: not known.
+std::optional<MatrixRate> MatrixRateOf(const GpuEffort& effort, double peak);
+
+// Of `gpus` GPUs: ranks without a process are taken to draw what the others do on average. `units`:
+// tokens, samples or iterations in `seconds`; 0: not known. Nothing where no power is known.
+std::optional<Energy> EnergyOf(const GpuEffort& effort, double gpus, double units);
 
 }  // namespace eidolon::controller::job

@@ -321,15 +321,18 @@ void Measurement::AddShares(const Iteration& first, const std::vector<const Iter
   Breakdown time;
   Coverage busy;
   RankEnergy energy;
+  double slowness = 0;
   std::map<std::string, std::uint64_t> assumed;
   for (const Iteration* iteration : repeating) {
     AddTo(iteration->energy, &energy);
+    slowness += static_cast<double>(iteration->slowness_ps) * kSecondsPerPicosecond;
     time = Sum(time, iteration->breakdown);
     busy = Sum(busy, iteration->coverage);
     for (const auto& [name, amount] : iteration->assumed_kernels) assumed[name] += amount;
   }
   FillShares(time, busy, prediction);
-  AddSlowerRanks(repeating, prediction);
+  prediction->slower_ranks =
+      SlowerRanksOf(slowness / static_cast<double>(repeating.size()), prediction->steady->seconds);
   if (const AssumedWork work = AssumedOf(repeating); work.launches > 0) {
     prediction->assumed_work = work;
   }
@@ -340,48 +343,17 @@ void Measurement::AddShares(const Iteration& first, const std::vector<const Iter
     for (const auto& [rank, counts] : iteration->counts) flops += counts.matrix_flops;
   }
   const auto ranks = static_cast<double>(first.ranks.size());
-  AddMatrixRate(flops / repeating.size(), ranks, prediction->steady->seconds, prediction);
-  AddEnergy(energy, static_cast<double>(repeating.size()) * ranks, prediction->steady->seconds,
+  AddEffort({.matrix_flops = flops,
+             .energy = energy,
+             .runs = static_cast<double>(repeating.size()) * ranks,
+             .seconds = prediction->steady->seconds},
             prediction);
 }
 
-// Ranks without a process are taken to draw what the others do on average.
-void Measurement::AddEnergy(const RankEnergy& sum, double runs, double seconds,
-                            Prediction* prediction) const {
-  constexpr double kMicro = 1e-6;
-  constexpr double kMilli = 1e-3;
-  if (sum.microjoules == 0 || seconds <= 0 || runs <= 0) return;
-  const double each = static_cast<double>(sum.microjoules) * kMicro / runs;
-  Energy energy;
-  energy.joules = each * std::max(options_.gpus, options_.ranks);
-  energy.mean_watts = each / seconds;
-  energy.peak_watts = static_cast<double>(sum.peak_milliwatts) * kMilli;
-  if (prediction->throughput)
-    energy.per_unit = energy.joules / prediction->throughput->per_iteration;
-  prediction->energy = energy;
-}
-
-// GPUs of a job are average in the mean (services/agent/job/gpu_variation.h), so that ranks wait
-// for the slowest one as long as that is slower.
-void Measurement::AddSlowerRanks(const std::vector<const Iteration*>& repeating,
-                                 Prediction* prediction) {
-  std::int64_t slowness_ps = 0;
-  for (const Iteration* iteration : repeating) slowness_ps += iteration->slowness_ps;
-  if (slowness_ps == 0 || prediction->steady->seconds <= 0) return;
-  const double seconds = static_cast<double>(slowness_ps) * kSecondsPerPicosecond /
-                         static_cast<double>(repeating.size());
-  prediction->slower_ranks = {.seconds = seconds, .share = seconds / prediction->steady->seconds};
-}
-
-// `flops`: of `gpus` GPUs together, in `seconds`.
-void Measurement::AddMatrixRate(std::uint64_t flops, double gpus, double seconds,
-                                Prediction* prediction) const {
-  if (flops == 0 || seconds <= 0) return;
-  MatrixRate rate;
-  rate.flops_per_gpu = static_cast<double>(flops) / gpus;
-  rate.flops_per_second = rate.flops_per_gpu / seconds;
-  rate.peak = options_.peak_flops_per_gpu;
-  prediction->matrix_rate = rate;
+void Measurement::AddEffort(const GpuEffort& effort, Prediction* prediction) const {
+  const double units = prediction->throughput ? prediction->throughput->per_iteration : 0;
+  prediction->matrix_rate = MatrixRateOf(effort, options_.peak_flops_per_gpu);
+  prediction->energy = EnergyOf(effort, std::max(options_.gpus, options_.ranks), units);
 }
 
 void Measurement::AddProgram(Prediction* prediction) const {
@@ -422,8 +394,9 @@ void Measurement::AddProgram(Prediction* prediction) const {
   program.low = std::max(0.0, band.low * kSecondsPerPicosecond);
   program.high = band.high * kSecondsPerPicosecond;
   prediction->program = program;
-  AddMatrixRate(flops, program_ranks, program.seconds, prediction);
-  AddEnergy(energy, program_ranks, program.seconds, prediction);
+  AddEffort(
+      {.matrix_flops = flops, .energy = energy, .runs = program_ranks, .seconds = program.seconds},
+      prediction);
   FillShares(time, busy, prediction);
   prediction->assumed_kernels = LargestFirst(assumed);
   prediction->kernels = LongestFirst(kernels);

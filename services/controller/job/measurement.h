@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "services/controller/job/gpu_effort.h"
+#include "services/controller/job/measurement_options.h"
 #include "services/controller/job/prediction.h"
 #include "services/controller/job/tokens.h"
 
@@ -87,22 +88,6 @@ struct ServerUsage {
   std::vector<NamedAmount> work_differences;
   std::uint64_t work_differences_total = 0;
   std::vector<RankProgram> programs;
-};
-
-struct MeasurementOptions {
-  std::uint32_t ranks = 1;  // That run.
-  std::uint32_t gpus = 0;   // Of the job, those of mirrored ranks included; 0: as many as run.
-  std::uint32_t warmup = 3;
-  std::uint32_t measure = 5;
-  std::uint64_t tokens = 0;   // Of the job in an iteration, declared; 0: not.
-  std::uint64_t samples = 0;  // The same.
-  std::uint64_t parameters = 0;
-  double peak_flops_per_gpu = 0;  // 0: unknown, no utilization is reported.
-  HostTime host_time;
-  std::optional<Target> target;
-  std::optional<FoldingSummary> folding;
-  std::map<std::int32_t, double> weights;  // Folded: for how many ranks each live one stands.
-  std::vector<std::string> declarations;   // What the job says of unknown values, from number 1.
 };
 
 // Not thread safe.
@@ -184,12 +169,7 @@ class Measurement {
   // Of the repeating ones; kernels of the first measured one.
   void AddShares(const Iteration& first, const std::vector<const Iteration*>& repeating,
                  Prediction* prediction) const;
-  static void AddSlowerRanks(const std::vector<const Iteration*>& repeating,
-                             Prediction* prediction);
-  void AddMatrixRate(std::uint64_t flops, double gpus, double seconds,
-                     Prediction* prediction) const;
-  // `sum`: of so many runs, each of one rank and `seconds` long.
-  void AddEnergy(const RankEnergy& sum, double runs, double seconds, Prediction* prediction) const;
+  void AddEffort(const GpuEffort& effort, Prediction* prediction) const;
   void AddProgram(Prediction* prediction) const;
   void AddUnknownReads(Prediction* prediction) const;
   void AddUsage(Prediction* prediction) const;

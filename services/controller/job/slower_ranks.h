@@ -3,11 +3,19 @@
 // last longer than on an average one. A value.
 #pragma once
 
+#include <optional>
+
 namespace eidolon::controller::job {
 
 struct SlowerRanks {
   double seconds = 0;
   double share = 0;  // Of the iteration.
 };
+
+// `slowness`: of the slowest GPU, in an iteration of `length` seconds. Nothing where all are alike.
+inline std::optional<SlowerRanks> SlowerRanksOf(double slowness, double length) {
+  if (slowness == 0 || length <= 0) return std::nullopt;
+  return SlowerRanks{.seconds = slowness, .share = slowness / length};
+}
 
 }  // namespace eidolon::controller::job
