@@ -55,7 +55,8 @@ bool Needs(const dl_phdr_info& info, std::string_view soname) {
   return false;
 }
 
-// Where one loaded object looks for its needs: its run path, LD_LIBRARY_PATH, the system's folders.
+// Returns where one loaded object looks for its needs: its run path, LD_LIBRARY_PATH, the system's
+// folders.
 std::vector<std::string> SearchFolders(const std::string& object) {
   std::vector<std::string> folders;
   void* handle = dlopen(object.c_str(), RTLD_LAZY | RTLD_NOLOAD);
@@ -84,8 +85,9 @@ void* LoadFrom(const std::vector<std::string>& folders, std::string_view soname)
   return nullptr;
 }
 
-// Where NVIDIA's wheels put libraries, beside the packages that loaded objects came from. Programs
-// such as CuPy name no run path: they look there themselves, but find our facade loaded already.
+// Returns where NVIDIA's wheels put libraries, beside the packages that loaded objects came from.
+// Programs such as CuPy name no run path: they look there themselves, but find our facade loaded
+// already.
 std::vector<std::string> WheelFolders(const std::vector<std::string>& objects) {
   std::vector<std::string> folders;
   for (const std::string& object : objects) {

@@ -98,7 +98,8 @@ Return Accept() noexcept {
 
 #define SHIM_EXPORT extern "C" __attribute__((visibility("default")))
 #define SHIM_CLASS(call_class) ::eidolon::ring::CallClass::k##call_class
-// What writes a call's parameters: a captureless function where nobody is ever told of them.
+// Writes a call's parameters: a captureless function, which does nothing where no tool ever reads
+// them.
 #ifdef SHIM_TELLS_ARGUMENTS
 #define SHIM_WRITE(args) \
   [&](std::span<std::byte> shim_out) { ::eidolon::shim::api::ArgumentWriter{shim_out} args; }

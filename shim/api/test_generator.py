@@ -27,7 +27,7 @@ def load(tmp_path):
 
 @pytest.fixture
 def refused(load):
-    """What is said of a policy of that text."""
+    """Returns what is said of a policy of that text."""
 
     def refused_text(text):
         with pytest.raises(PolicyError) as caught:

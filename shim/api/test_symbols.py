@@ -11,7 +11,7 @@ from generator.policy import load_policy
 SHIM = Path(__file__).resolve().parent.parent
 VENDOR = SHIM / "vendor"
 ROW = re.compile(r"^(?:UNDECLARED\((\w+)\)|[A-Z_]+\([^,()]+, (\w+),)")
-# What the core may need: libc under its several names. Anything else may be missing from a user's image.
+# Libraries that the core may need: libc under its several names. Anything else may be missing from a user's image.
 LIBC = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "ld-linux-x86-64.so.2"}
 
 
@@ -32,7 +32,7 @@ NEWER = [name for name, policy in POLICIES.items() if "older" not in policy.sing
 
 @pytest.fixture
 def folder(build):
-    """Of the facades."""
+    """Returns the folder of the facades."""
     return build / "lib/eidolon"
 
 

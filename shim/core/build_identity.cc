@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-// Where the linker puts the headers of what it makes.
+// The linker puts the headers of its output here.
 extern "C" __attribute__((visibility("hidden"), weak)) const ElfW(Ehdr) __ehdr_start;
 
 namespace eidolon::shim::core {

@@ -6,8 +6,8 @@
 
 namespace eidolon::shim::core {
 
-// From the build id that the linker gave the library or program that this is part of; zero when it
-// has none.
+// Returns the build id that the linker gave the library or program that this is part of; zero when
+// it has none.
 base::Digest BuildIdentity() noexcept;
 
 }  // namespace eidolon::shim::core

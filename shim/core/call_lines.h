@@ -1,4 +1,5 @@
-// At which lines of the program its calls are made, for the timeline of a job that wants one.
+// Records the lines of the program at which its calls are made, for the timeline of a job that
+// wants one.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,7 @@ class CallLines {
 
  private:
   std::uint32_t NumberOf(std::string line, RingWriter& writer);
-  // As NumberHere; nothing: the interpreter's text says it.
+  // Works as NumberHere, but returns nothing where only the interpreter's text has the line.
   std::optional<std::uint32_t> QuickNumber(RingWriter& writer);
 
   std::mutex mutex_;  // Guards what follows; held while a new line enters the ring.

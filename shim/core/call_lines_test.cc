@@ -17,7 +17,7 @@ constinit bool runs_python = true;
 std::string stack;
 }  // namespace
 
-// As CPython declares them.
+// These are declared as in CPython.
 extern "C" {
 __attribute__((visibility("default"))) int Py_IsInitialized() { return 1; }
 __attribute__((visibility("default"))) void* PyGILState_GetThisThreadState() {
@@ -55,7 +55,7 @@ class CallLinesTest : public ::testing::Test {
     record.observer = observer;
     Ask(session_, record, true);
   }
-  // What a reader of the ring knows of each launch and wait: its line's text.
+  // Returns what a reader of the ring knows of each launch and wait: its line's text.
   std::vector<std::string> Lines() {
     std::vector<std::string> lines;
     for (const FakeAgent::Record& record : agent_.Records()) {

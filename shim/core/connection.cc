@@ -54,7 +54,7 @@ std::string LastError(std::string_view doing) {
   return base::StrCat(doing, ": ", std::strerror(errno));
 }
 
-// What rides along with a welcome, in this order.
+// Files that a welcome carries, in this order.
 struct SharedFiles {
   int segment = -1;
   int doorbell = -1;

@@ -7,7 +7,7 @@
 
 namespace eidolon::shim::core {
 
-// What a successful handshake gives; the segment and the socket stay for the life of the process.
+// Result of a successful handshake; the segment and the socket stay for the life of the process.
 struct Connection {
   void* segment = nullptr;  // nullptr: failed, and `reason` says why.
   const ring::ServerPage* page = nullptr;

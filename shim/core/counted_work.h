@@ -16,8 +16,8 @@ namespace eidolon::shim::core {
 // counted. Work whose caches are cold after a switch takes up to three times as long.
 inline constexpr std::uint64_t kBeyondCountedPs = 1'000'000'000;
 inline constexpr std::uint64_t kBeyondCountedTimes = 4;
-// What interrupts a program for less than this (a garbage collection of few objects) may happen in
-// one run and not in the next.
+// An interruption shorter than this (a garbage collection of few objects) may happen in one run and
+// not in the next.
 inline constexpr double kInterruptionPs = 20e9;
 
 namespace internal {

@@ -12,7 +12,8 @@
 
 namespace eidolon::shim::core {
 
-// From its making on. Reads some files of /proc: for waits of milliseconds. Not shared.
+// The rest begins when the object is made. Reads some files of /proc: for waits of milliseconds.
+// Not shared.
 class DriverRest {
  public:
   DriverRest() noexcept;

@@ -82,7 +82,7 @@ class FakeAgent {
   // Virtual sleeps (services/contract/ring/virtual_sleep.h) are kept waiting, until the test
   // releases them: then each ends at once, and the rank's floor is at its end.
   void LetVirtualSleepsPass(bool pass);
-  // How many have come so far, and how many are waiting.
+  // Numbers of virtual sleeps that have arrived so far, and that are waiting.
   int virtual_sleeps_seen() const;
   int virtual_sleeps_waiting() const;
 

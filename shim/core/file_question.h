@@ -1,7 +1,7 @@
-// Whether the calling thread has asked about a file since it last read the wall clock. Virtual time
-// stands still between calls, but no thread looks at a file in no time: programs make names out of
-// thread and wall clock, ask whether such a file is there, and rely on the next name being another
-// (XLA, in microseconds).
+// Records whether the calling thread has queried a file since it last read the wall clock. Virtual
+// time stands still between calls, but no thread looks at a file in no time: programs make names
+// out of thread and wall clock, ask whether such a file is there, and rely on the next name being
+// another (XLA, in microseconds).
 #pragma once
 
 #include <utility>

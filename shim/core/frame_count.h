@@ -27,7 +27,7 @@ struct Evaluation {
   int (*get_note)(void* code, std::int64_t index, void** note) = nullptr;  // _PyCode_GetExtra.
   int (*set_note)(void* code, std::int64_t index, void* note) = nullptr;   // _PyCode_SetExtra.
   std::int64_t note = -1;  // _PyEval_RequestCodeExtraIndex.
-  // Whether a code object is one whose work does not count.
+  // True if a code object is one whose work does not count.
   bool (*is_left_out)(void* code) = nullptr;
 };
 
@@ -51,10 +51,10 @@ inline std::uint64_t TakeFrames() noexcept {
 // counted (before CPython 3.11, or without its lock) is named on stderr, once.
 void CountFrames() noexcept;
 
-// For tests: of that interpreter, from now on.
+// Counts frames of that interpreter from now on, for tests.
 void CountFramesOf(const Evaluation& evaluation) noexcept;
 
-// Whether a function's work is left out, by its file and its name.
+// Returns whether a function's work is left out, by its file and its name.
 bool IsLeftOut(std::string_view file, std::string_view function);
 
 }  // namespace eidolon::shim::core

@@ -35,7 +35,7 @@ TEST(FrameworkClockTest, OperatorsCountWhereTheyAreCountedAndCallsElsewhere) {
   EXPECT_EQ(CostOf("cudaLaunchKernel", CallClass::kLaunch), 1000);
   // A kernel of torch.compile.
   EXPECT_EQ(CostOf("cuLaunchKernelEx", CallClass::kLaunch), 1500);
-  // Whatever call comes next.
+  // The operator counts whatever call comes next.
   CountOperator();
   EXPECT_EQ(CostOf("cudaEventRecord", CallClass::kStream), 1007);
 }

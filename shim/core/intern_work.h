@@ -13,8 +13,8 @@ struct InternedWork {
   const std::byte* definition = nullptr;  // As many bytes as were given.
 };
 
-// As Session::InternWork, of the one session. `context` goes with a new definition; it is left out
-// when both are too large for a record. Requires: there is a session.
+// Works as Session::InternWork, of the one session. `context` goes with a new definition; it is
+// left out when both are too large for a record. Requires: there is a session.
 InternedWork InternWork(std::span<const std::byte> definition,
                         std::span<const std::byte> context) noexcept;
 

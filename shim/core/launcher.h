@@ -5,7 +5,7 @@
 
 namespace eidolon::shim::core {
 
-// Whether this process is torchrun in a simulated job, by its command line: `torchrun`, or
+// Returns whether this process is torchrun in a simulated job, by its command line: `torchrun`, or
 // `-m torch.distributed.run`. A rank that it has started is not.
 bool IsTorchrun() noexcept;
 

@@ -20,7 +20,7 @@ void LeaveLifeLineInFork() noexcept;
 
 // The socket; -1: none.
 int LifeLine() noexcept;
-// Whether a descriptor is this process's life line.
+// Returns whether a descriptor is this process's life line.
 bool IsLifeLine(int descriptor) noexcept;
 // The program wants to put something else there: the life line takes another number. False: there
 // is none to be had.

@@ -1,4 +1,4 @@
-// What a rank sees when its agent dies; in a process of its own.
+// Tests what a rank sees when its agent dies, in a process of its own.
 #include <gtest/gtest.h>
 
 #include <thread>

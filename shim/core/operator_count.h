@@ -1,5 +1,6 @@
-// How many operators of its framework a thread ran since its last call of ours. Written by whoever
-// stands before the framework's dispatcher (shim/pytorch/torch_operators), taken by the rank clock.
+// Counts the operators of its framework that a thread ran since its last call of the shim. Written
+// by whoever stands before the framework's dispatcher (shim/pytorch/torch_operators), taken by the
+// rank clock.
 #pragma once
 
 #include <atomic>
@@ -22,7 +23,7 @@ inline void CountOperator() noexcept {
 // Those of the calling thread since it last asked.
 inline std::uint32_t TakeOperators() noexcept { return std::exchange(internal::operators, 0); }
 
-// Whether this process ever ran one that was counted.
+// Returns whether this process ever ran one that was counted.
 inline bool OperatorsAreCounted() noexcept {
   return internal::operators_are_counted.load(std::memory_order_relaxed);
 }

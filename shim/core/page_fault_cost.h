@@ -1,4 +1,5 @@
-// What a page fault costs on this machine: the first touch of a page that the kernel has to give.
+// Measures the cost of a page fault on this machine: the first touch of a page that the kernel has
+// to provide.
 #pragma once
 
 #include <cstdint>

@@ -58,21 +58,23 @@ class PythonFrames {
  public:
   explicit PythonFrames(const FrameInterface& interface) : interface_(interface) {}
 
-  // Of a thread's state. Nothing: this does not read; ask for the text.
+  // Finds the innermost place of a thread's state. Nothing: this does not read; ask for the text.
   std::optional<PythonPlaceKey> Find(const void* thread);
-  // As PlaceOf (python_line.h) tells it. Nothing: as above. Requires: Find gave it.
+  // Describes the place in the words of PlaceOf (python_line.h). Nothing: as above. Requires: Find
+  // gave it.
   std::optional<std::string> Describe(const PythonPlaceKey& place);
-  // What the text says of a place that was described. It ends this way of reading if it differs.
+  // Compares the interpreter's text with a place that was described. It ends this way of reading if
+  // it differs.
   void Compare(const std::string& described, const std::string& text);
 
-  // For tests.
+  // Returns whether frames are read; for tests.
   bool reads() const { return reads_; }
 
  private:
   struct Code {
     std::uint64_t number = 0;
     std::uint64_t address = 0;
-    // What shows that it is still the same object.
+    // Fields that show that it is still the same object.
     std::uint64_t file = 0;
     std::uint64_t name = 0;
     std::uint32_t first_line = 0;
@@ -103,7 +105,7 @@ struct PythonPlaceHash {
   }
 };
 
-// Of this process's interpreter; null where its structures are not known.
+// Returns the frames of this process's interpreter; null where its structures are not known.
 PythonFrames* ProgramFrames() noexcept;
 
 }  // namespace eidolon::shim::core

@@ -146,7 +146,7 @@ TEST_F(PythonFramesTest, WhatIsNotAsItShouldBeIsNotRead) {
   EXPECT_EQ(Place(), "?");
   file_.characters = "/home/me/train.py";
   EXPECT_EQ(Place(), "/home/me/train.py:42 in step");
-  // As long as nothing agrees, addresses that are none do no harm.
+  // Addresses that are not valid do no harm as long as nothing agrees.
   program_.code = reinterpret_cast<Code*>(std::uintptr_t{0x10});
   EXPECT_EQ(Place(), "?");
   inner_.frame = reinterpret_cast<Frame*>(std::uintptr_t{0x10});

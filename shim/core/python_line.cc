@@ -10,7 +10,7 @@
 namespace eidolon::shim::core {
 namespace {
 
-// As CPython declares them.
+// These are declared as in CPython.
 struct Interpreter {
   int (*is_initialized)() = nullptr;
   void* (*this_thread)() = nullptr;

@@ -1,5 +1,5 @@
-// Where the calling thread's Python program is: the file and line of its innermost frame outside of
-// PyTorch itself.
+// Finds where the calling thread's Python program is: the file and line of its innermost frame
+// outside of PyTorch itself.
 //
 // PyTorch gives the interpreter's lock away before it copies, and taking it here could deadlock, so
 // the frames are read as fault handlers read them: by the interpreter's own function for signal
@@ -24,7 +24,8 @@ std::string PythonLine() noexcept;
 // The same with the function: "folder/train.py:40 in step".
 std::string PythonPlace() noexcept;
 
-// Whether one of these functions of PyTorch is among the innermost frames, which are PyTorch's own.
+// Returns whether one of these functions of PyTorch is among the innermost frames, which are
+// PyTorch's own.
 bool TorchRuns(std::initializer_list<std::string_view> functions) noexcept;
 bool TorchRuns(std::string_view stack, std::initializer_list<std::string_view> functions);
 
@@ -32,8 +33,9 @@ bool TorchRuns(std::string_view stack, std::initializer_list<std::string_view> f
 enum class PythonState { kNotRunning, kRunning, kUnknown };
 PythonState PythonOfThread() noexcept;
 
-// Whether a frame of the calling thread, of those that a backward pass has called, is of a file
-// whose path holds one of these words. As slow as PythonLine. Requires: PythonOfThread is kRunning.
+// Returns whether a frame of the calling thread, of those that a backward pass has called, is of a
+// file whose path holds one of these words. As slow as PythonLine. Requires: PythonOfThread is
+// kRunning.
 bool BackwardRunsIn(std::initializer_list<std::string_view> words) noexcept;
 // The same of a text of the interpreter.
 bool BackwardRunsIn(std::string_view stack, std::initializer_list<std::string_view> words);
@@ -41,22 +43,22 @@ bool BackwardRunsIn(std::string_view stack, std::initializer_list<std::string_vi
 // The calling thread's state in the interpreter; null: it runs no Python, or that is not to be had.
 void* PythonThread() noexcept;
 
-// Whether the interpreter exports the function for the text of a stack. Without it, PythonLine and
-// PythonPlace are empty.
+// Returns whether the interpreter exports the function for the text of a stack. Without it,
+// PythonLine and PythonPlace are empty.
 bool HasStackText() noexcept;
 
-// Whether a file is one of PyTorch, in the program's environment.
+// Returns whether a file is one of PyTorch, in the program's environment.
 bool IsTorch(std::string_view file);
 struct PythonFrameText {
   std::string_view path;
   int line = 0;
   std::string_view function;
 };
-// As PythonPlace tells it.
+// Formats the place as PythonPlace does.
 std::string PlaceOfFrame(const PythonFrameText& frame);
 
-// Of the interpreter's own text: "  File "/a/b.py", line 12 in step" and more such lines, innermost
-// first.
+// Parses the interpreter's own text: " File "/a/b.py", line 12 in step" and more such lines,
+// innermost first.
 std::string LineOf(std::string_view stack);
 std::string PlaceOf(std::string_view stack);
 

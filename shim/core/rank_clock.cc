@@ -90,7 +90,8 @@ void RaiseToFloor() {
 // computes on the host, which this model does not know; how much of that is done may depend on what
 // caches on disk hold.
 constexpr std::uint32_t kOperatorsMax = 256;
-// And Python functions: loops over the parameters of a large model call tens of thousands.
+// Python functions have a limit too: loops over the parameters of a large model call tens of
+// thousands.
 constexpr std::uint64_t kFramesMax = 65536;
 
 bool GivesWork(ring::CallClass call_class) {
@@ -138,7 +139,7 @@ void Measure(ThreadClock& clock, std::uint64_t ticks, std::uint64_t call) {
   Publish(clock.own_ps);
 }
 
-// Whether work of threads is timed: all of it, or what is far beyond what is counted.
+// Returns whether work of threads is timed: all of it, or what is far beyond what is counted.
 bool TimesWork() { return source.model == ring::HostModel::kMeasured || source.costs.frame_ps > 0; }
 
 // The work before a call, where it is not measured.

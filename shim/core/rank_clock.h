@@ -20,7 +20,7 @@
 
 namespace eidolon::shim::core {
 
-// What a call of the program takes of the host.
+// Host time of one call of the program.
 struct Charge {
   base::SimTime began;  // Behind the program's own work, which led to the call.
   base::SimTime ended;
@@ -30,7 +30,8 @@ Charge ChargeCall(const char* name, ring::CallClass call_class) noexcept;
 // The call is over: what follows is the program's own time again. Called by CallScope.
 void EndCall() noexcept;
 
-// What the call in progress was asked, as far as it tells one place of the program from another.
+// Notes the arguments of the call in progress, as far as they distinguish one place of the program
+// from another.
 void NoteCallDetail(std::uint64_t detail) noexcept;
 
 // The calling thread keeps pinned memory. PyTorch gives a block of it back once its event has
@@ -65,13 +66,14 @@ void NoteWaited() noexcept;
 // The calling thread slept inside the shim: that real time is nobody's CPU time.
 void NoteSleptInShim() noexcept;
 
-// What a record carries that is written now: never less than another one before. Called under the
-// ring's lock.
+// Returns what a record carries that is written now: never less than another one before. Called
+// under the ring's lock.
 std::uint64_t RecordClock() noexcept;
 // Notes damage when the published clock is not what was published.
 void CheckPublishedClock() noexcept;
 
-// Where the clock is published and how host work moves it. Called once, by the session.
+// Place where the clock is published, and rules by which host work moves it. Called once, by the
+// session.
 struct ClockSource {
   ring::Cursors* cursors = nullptr;
   ring::HostModel model = ring::HostModel::kFixed;

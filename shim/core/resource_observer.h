@@ -1,4 +1,4 @@
-// Who is told of the objects that a program makes of a GPU, of its memory, and of its waits: a
+// Observer of the objects that a program makes of a GPU, of its memory, and of its waits: a
 // profiler (shim/vendor/cupti). While nobody is, a change pays a load for it.
 #pragma once
 
@@ -30,7 +30,7 @@ enum class ResourceEvent : std::uint32_t {
   kGraphNodeCloned = 20,
 };
 
-// What an event of graphs is about; null for what has no part in it.
+// Objects of an event of graphs; null for those that take no part in it.
 struct GraphObjects {
   void* graph = nullptr;
   void* original_graph = nullptr;
@@ -45,7 +45,7 @@ struct ResourceChange {
   // Handles as the program has them. Modules belong to no context here.
   void* context = nullptr;
   void* stream = nullptr;
-  // Of a module: its number, and the cubin that the device runs; empty for PTX.
+  // Applies to a module: its number, and the cubin that the device runs; empty for PTX.
   std::uint32_t module = 0;
   std::span<const std::byte> cubin;
   GraphObjects graph;
@@ -68,7 +68,7 @@ struct MemoryChange {
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
   int device = 0;
-  // Of what is ordered by a stream.
+  // Applies to events that a stream orders.
   void* stream = nullptr;
   std::optional<MemoryPoolState> pool;
 };

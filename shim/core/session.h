@@ -25,11 +25,11 @@ class Session {
   // The same for who asks about GPUs without using them (NVML): a fork of a process in which nobody
   // did anything else can have a session of its own.
   static Session* GetForQueries() noexcept;
-  // Whether Get() gave one.
+  // Returns whether Get() gave one.
   static bool UsesGpus() noexcept;
   // The session if one exists already; never connects. For time and exit paths.
   static Session* Existing() noexcept;
-  // Whether the session was asked for, which this process remembers whatever came of it.
+  // Returns whether the session was requested, which this process remembers whatever came of it.
   static bool WasWanted() noexcept;
 
   int device_count() const noexcept;
@@ -60,7 +60,7 @@ class Session {
   Answer Ask(ring::RecordHeader* record, std::size_t record_bytes, std::uint32_t* slot_field,
              bool advance_clock, std::span<std::byte> payload = {},
              std::span<const std::byte> tail = {}) noexcept;
-  // How many threads wait for an answer now.
+  // Returns how many threads wait for an answer now.
   static int ThreadsAsking() noexcept;
   // The same without those that sleep.
   static int ThreadsAwaitingWork() noexcept;
@@ -85,7 +85,7 @@ bool IsTearingDown() noexcept;
 // Counts records of work that the calling thread appended: tells a poll loop from a program that
 // works between two queries.
 std::uint64_t ThreadWorkCount() noexcept;
-// Whether this process has begun what is simulated: its first record of work, or its first
+// Returns whether this process has begun what is simulated: its first record of work, or its first
 // communicator. What it did before is start-up.
 bool HasBegun() noexcept;
 

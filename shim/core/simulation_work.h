@@ -1,6 +1,6 @@
-// Whether the simulation owes this process something: an answer that a thread waits for, or a host
-// function whose time has not come. How long that takes in real time is the simulating machine's
-// matter: whoever waits for it meanwhile has not waited for too long.
+// Records whether the simulation owes this process something: an answer that a thread waits for, or
+// a host function whose time has not come. How long that takes in real time is the simulating
+// machine's matter: whoever waits for it meanwhile has not waited for too long.
 //
 // Thread safe.
 #pragma once

@@ -42,7 +42,8 @@ void WriteToStderr(const char* text) noexcept;
 extern std::atomic<bool> ticks_hidden;
 void HideTicks(bool hide) noexcept;
 std::uint64_t HiddenTicks() noexcept;
-// Whether the calling thread's readings trap (PR_SET_TSC). New threads and programs inherit it.
+// Sets whether the calling thread's readings trap (PR_SET_TSC). New threads and programs inherit
+// it.
 void TrapTicks(bool trap) noexcept;
 
 // A counter that runs at a constant rate, about the CPU's.

@@ -38,7 +38,7 @@ class BackwardScope {
   ~BackwardScope();
 };
 
-// Whether the calling thread runs a backward pass.
+// Returns whether the calling thread runs a backward pass.
 bool RunsBackward() noexcept;
 
 // The calling thread got this name (pthread_setname_np).

@@ -26,11 +26,11 @@ constexpr std::int64_t kCalibrationNs = 500'000;
 // From this length on, page faults in a stretch of work are counted: one more system call. A core
 // twice as fast as the reference processor still counts them in all that is long there.
 constexpr auto kCountedFaultsPs = static_cast<std::uint64_t>(host_time::kLongPs) / 2;
-// How often a thread looks how fast its core is: 0.25 ms of work each time.
+// A thread measures the speed of its core this often: 0.25 ms of work each time.
 constexpr std::uint64_t kSpeedIntervalPs = 50'000'000'000;
-// And the first times, so many times as often.
+// The first measurements come so many times as often.
 constexpr std::uint64_t kFirstSpeedsPart = 5;
-// Of a trapped reading of the tick counter, what comes before our handler and after it.
+// Time of a trapped reading of the tick counter before our handler and after it.
 constexpr std::uint64_t kTrapNs = 1'500;
 
 constinit WorkTiming timing_used{};
@@ -86,7 +86,7 @@ double TargetSpeed() {
   return timing_used.speed_ratio > 0 ? timing_used.speed_ratio : timing_used.target_speed;
 }
 
-// Until a sample of the core's speed is due.
+// Returns the ticks until a sample of the core's speed is due.
 std::uint64_t SpeedIntervalTicks() {
   return core_speed->IsNew() ? speed_interval_ticks / kFirstSpeedsPart : speed_interval_ticks;
 }

@@ -59,8 +59,8 @@ inline std::uint64_t TakeOwnWork(ThreadClock& clock, std::uint64_t ticks) noexce
   clock.accounted_ps += ps;
   return ps;
 }
-// What page faults took of a long stretch of the calling thread that ends now; those of the short
-// ones before it are among them. At most half of it, whatever a fault costs in the mean.
+// Returns what page faults took of a long stretch of the calling thread that ends now; those of the
+// short ones before it are among them. At most half of it, whatever a fault costs in the mean.
 std::uint64_t TakePageFaults(ThreadClock& clock, std::uint64_t work_ps) noexcept;
 // The call is over: what follows is the program's own time again.
 inline void EndCallAt(ThreadClock& clock, std::uint64_t ticks) noexcept {
@@ -81,10 +81,10 @@ void SampleSpeed(ThreadClock& clock, std::uint64_t ticks) noexcept;
 // By which of services/base/host_speed's works the core's speed is told: what a framework does
 // between two calls, or arithmetic in a small code.
 enum class CodeKind : std::uint8_t { kBetweenCalls, kArithmetic };
-// What `work_ps` of processor time now take on the target, as they are.
+// Returns what `work_ps` of processor time now take on the target, as they are.
 double OnTarget(CodeKind code, std::uint64_t work_ps) noexcept;
-// What `work_ps` of the calling thread, which makes `call` now, costs on the target, without this
-// machine's noise.
+// Returns what `work_ps` of the calling thread, which makes `call` now, costs on the target,
+// without this machine's noise.
 std::uint64_t CostOfWork(const ThreadClock& clock, CodeKind code, std::uint64_t work_ps,
                          std::uint64_t fault_ps, std::uint64_t call) noexcept;
 

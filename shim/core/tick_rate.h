@@ -1,4 +1,4 @@
-// How fast the tick counter runs, measured against the monotonic clock.
+// Measures the rate of the tick counter against the monotonic clock.
 //
 // Both are read one after the other, and the operating system may stop the thread in between: such
 // a pair of readings says nothing, so a reading counts only if ticks read before and after it are

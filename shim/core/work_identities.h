@@ -1,5 +1,5 @@
-// What a launched work is, whatever number this process gave it: the hash of its definition, which
-// is the same in all ranks of a job that launch the same.
+// Identifies launched work, whatever number this process gave it: by the hash of its definition,
+// which is the same in all ranks of a job that launch the same.
 #pragma once
 
 #include <array>

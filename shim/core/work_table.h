@@ -13,7 +13,7 @@
 
 namespace eidolon::shim::core {
 
-// Not thread safe: its owner locks.
+// This class is not thread-safe: its owner locks.
 class WorkTable {
  public:
   WorkTable();

@@ -6,7 +6,7 @@
 namespace eidolon::shim::gpu {
 namespace {
 
-// In the order of the codes. A face that does not have a code has no name for it.
+// The texts are in the order of the codes. A face that does not have a code has no name for it.
 constexpr ErrorText kErrors[] = {
     {0, "cudaSuccess", "CUDA_SUCCESS", "no error"},
     {1, "cudaErrorInvalidValue", "CUDA_ERROR_INVALID_VALUE", "invalid argument"},

@@ -49,7 +49,7 @@ void Remove(std::string& text, std::string_view part) {
   }
 }
 
-// Where the brackets that the text ends with open.
+// Returns where the brackets that the text ends with open.
 std::size_t LastOpening(std::string_view text) {
   int depth = 0;
   for (std::size_t i = text.size(); i-- > 0;) {

@@ -1,5 +1,5 @@
-// Who wrote bytes of emulated memory that nobody knows, so that the report can name them: kernels
-// by their readable names, and some that are not kernels.
+// Identifies the writer of bytes of emulated memory whose values are unknown, so that the report
+// can name it: kernels by their readable names, and some that are not kernels.
 //
 // A small table from pointers to who was last seen to write through them; what is older than some
 // thousand pointers is forgotten. Without computed values nobody knows which of its pointers a
@@ -26,11 +26,12 @@ inline constexpr Author kByOthers = 4;      // Known bytes were there, or all nu
 
 // Thread safe. A kernel's name is given mangled.
 Author InternAuthor(std::string_view name);
-// For people: demangled, without result, parameters and what differs from build to build.
+// Returns a title for people: demangled, without result, parameters and what differs from build to
+// build.
 std::string TitleOf(Author author);
 std::string ReadableName(std::string_view mangled);
 
-// Where an address belongs.
+// Allocation to which an address belongs.
 struct Origin {
   Author author = kNobody;
   std::uint32_t pointer = 0;  // Which of the launch's pointers led there, from 0; at most 15.
@@ -63,7 +64,8 @@ class AuthorTable {
                                                    (origin.call & kCallMask),
                                                std::memory_order_relaxed);
   }
-  // From the closest pointer at or before the address, of those that are not too far away.
+  // Finds the origin by the closest pointer at or before the address, of those that are not too far
+  // away.
   Origin Find(std::uint64_t address) const;
   // A copy: the target is by whoever wrote the source.
   void Follow(std::uint64_t target, std::uint64_t source);

@@ -48,7 +48,7 @@ class Declared {
   std::vector<Use> TakeUses();
 
  private:
-  // By number in declarations_: those whose kernel pattern the author's name fits.
+  // Numbers in declarations_: those whose kernel pattern fits the author's name.
   const std::vector<std::size_t>& CandidatesOf(Author author);
 
   const std::vector<ring::Declaration> declarations_;
@@ -68,7 +68,7 @@ Declared& ProcessDeclared();
 // True when TakeUses of the process's would give something. Cheap.
 bool HasDeclaredUses();
 
-// With '*' and '?' the whole name, else a part of it.
+// Matches the whole name with '*' and '?', else a part of it.
 bool FitsPattern(std::string_view name, std::string_view pattern);
 // "a/router.py:120" fits the line "/home/me/a/router.py:120".
 bool FitsLine(std::string_view line, std::string_view pattern);

@@ -10,7 +10,7 @@
 
 namespace eidolon::shim::value {
 
-// What work will leave in a range of bytes.
+// Contents that work will leave in a range of bytes.
 enum class Lookahead {
   kNothing,  // It does not make bytes of it known.
   kUnknown,  // Some byte is unknown afterwards.
@@ -25,8 +25,8 @@ class Deferred {
 
   virtual ~Deferred() = default;
   virtual void Perform(Store& store) = 0;
-  // Under the queue's lock, before it is performed, as often as somebody asks.
-  // `store`: as it is now.
+  // Called under the queue's lock, before the work is performed, as often as needed. `store`: as it
+  // is now.
   virtual Lookahead Foresee(Store& /*store*/, std::uint64_t /*address*/, std::size_t /*size*/,
                             const Before& /*before*/) {
     return Lookahead::kMay;

@@ -16,7 +16,7 @@ inline bool StartsLikeAPickle(std::span<const std::byte> bytes) {
          bytes[1] <= std::byte{5};
 }
 
-// How many of the bytes that arrived are known for sure.
+// Returns how many of the bytes that arrived are known for sure.
 inline std::size_t KnownOfObject(std::span<const std::byte> bytes) {
   if (!StartsLikeAPickle(bytes)) return bytes.size();
   std::size_t known = bytes.size();

@@ -27,7 +27,7 @@
 
 namespace eidolon::shim::value {
 
-// How an outstanding result is asked for.
+// State of a requested outstanding result.
 enum class Fetch { kReady, kNotYet, kLost };
 
 // The program read emulated memory. `done` may correct what `host` holds.
@@ -67,7 +67,7 @@ class Pending {
     }
   }
 
-  // Of unknown effect on all of the range.
+  // Makes all of the range unknown.
   void MakeStale(std::uint64_t begin, std::uint64_t end);
 
   void Defer(std::unique_ptr<Deferred> work);

@@ -14,7 +14,8 @@ namespace {
 
 constinit std::atomic<bool> has_plausible_uses{false};
 
-// How many bytes from the address on were written through the same pointer, as far as is known.
+// Returns how many bytes from the address on were written through the same pointer, as far as is
+// known.
 std::size_t BytesOfOrigin(const AuthorTable& authors, const Origin& origin, std::uint64_t address,
                           std::size_t most) {
   constexpr std::uint64_t kStep = AuthorTable::kAlignment;

@@ -53,7 +53,7 @@ class Plausible {
   // More are not kept: the oldest addresses are forgotten with all others.
   static constexpr std::size_t kMost = 4096;
 
-  // At a time.
+  // Bytes that are revived at a time.
   static constexpr std::size_t kMostRevived = 64 << 10;
 
   struct Noted {

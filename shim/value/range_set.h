@@ -9,7 +9,7 @@
 
 namespace eidolon::shim::value {
 
-// Not thread safe: its owner locks. Ranges are [begin, end).
+// This class is not thread-safe: its owner locks. Ranges are [begin, end).
 class RangeSet {
  public:
   void Add(std::uint64_t begin, std::uint64_t end) {
@@ -54,7 +54,7 @@ class RangeSet {
     return at != ranges_.end() && at->first < end && begin < end;
   }
 
-  // Where the range that holds the address ends; 0 when none does.
+  // Returns where the range that holds the address ends; 0 when none does.
   std::uint64_t EndOf(std::uint64_t address) const {
     const auto at = First(address);
     return at != ranges_.end() && at->first <= address ? at->second : 0;

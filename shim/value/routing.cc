@@ -81,7 +81,7 @@ std::vector<std::uint64_t> DrawCounts(const ring::Declaration& routing, const Ro
     if (total == 0) break;
     full = false;
     for (std::size_t i = 0; i < counts.size(); ++i) {
-      // At most 2^22 times 2^32.
+      // The factors are at most 2^22 and 2^32.
       const std::uint64_t wanted = left * shares[i] / total;
       if (shares[i] == 0 || wanted < routing.tokens) continue;
       counts[i] = routing.tokens;

@@ -10,7 +10,7 @@
 
 namespace eidolon::shim::value {
 
-// Of whom, and which of the router's calls: from 0.
+// Identifies a draw: the rank, and the number of the router's call, from 0.
 struct RoutingDraw {
   std::uint64_t rank = 0;
   std::uint64_t call = 0;

@@ -62,9 +62,9 @@ class Store {
   // The range now holds something nobody knows.
   void Forget(std::uint64_t address, std::size_t size, Author author = kNobody);
 
-  // What `result` gives stands in the range from now on; other bytes of the range stay what they
-  // were. It gives no byte from `written_end` on that is known now. False: it was not kept, and
-  // nothing changed: there are too many, or a byte before `written_end` is known, which whoever
+  // Returns what `result` gives stands in the range from now on; other bytes of the range stay what
+  // they were. It gives no byte from `written_end` on that is known now. False: it was not kept,
+  // and nothing changed: there are too many, or a byte before `written_end` is known, which whoever
   // reads it would take for the result's.
   bool WriteUnread(std::uint64_t begin, std::uint64_t end, std::uint64_t written_end,
                    std::shared_ptr<UnreadResult> result);
@@ -103,13 +103,13 @@ class Store {
   // How many known bytes follow each other from the address on, unread results left out.
   std::uint64_t KnownRun(std::uint64_t address) const;
 
-  // Behind the last of the bytes that are kept, or of unread results, from the address on, one
+  // Returns the end of the bytes that are kept, or of unread results, from the address on, one
   // after the other; 0 when it is neither.
   std::uint64_t KeptEnd(std::uint64_t address) const;
 
   std::size_t kept_bytes() const;
 
-  // Who made bytes unknown.
+  // Returns the table of kernels that made bytes unknown.
   AuthorTable& authors() { return authors_; }
   const AuthorTable& authors() const { return authors_; }
 

@@ -47,7 +47,7 @@ class UnreadResults {
            begin_.load(std::memory_order_acquire) < end;
   }
   bool Holds(std::uint64_t begin, std::uint64_t end) const;
-  // Where the range that holds the address ends; 0 when none does.
+  // Returns where the range that holds the address ends; 0 when none does.
   std::uint64_t EndOf(std::uint64_t address) const;
 
   // Computes all results with a byte in the range. `give` gets bytes that were not written since;

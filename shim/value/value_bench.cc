@@ -1,5 +1,5 @@
-// What values cost a program: memsets, copies and launches over memory that nothing is known about,
-// and over known memory.
+// Measures what values cost a program: memsets, copies and launches over memory of which nothing is
+// known, and over known memory.
 #include <benchmark/benchmark.h>
 
 #include "shim/value/store.h"

@@ -11,9 +11,9 @@ namespace eidolon::shim::value {
 
 namespace {
 
-// Whether the kernel took the pages back. MADV_FREE refuses whatever is not private and anonymous,
-// which MADV_DONTNEED would leave as its file has it; a part that was freed before the refusal is
-// written by the caller.
+// Returns whether the kernel took the pages back. MADV_FREE refuses whatever is not private and
+// anonymous, which MADV_DONTNEED would leave as its file has it; a part that was freed before the
+// refusal is written by the caller.
 bool ReturnsToKernel(void* pages, std::size_t size) {
   return madvise(pages, size, MADV_FREE) == 0 && madvise(pages, size, MADV_DONTNEED) == 0;
 }

@@ -1,4 +1,4 @@
-// What stands in host memory for bytes that nobody knows. Stateless; any thread.
+// Chooses the host values of bytes whose values are unknown. Stateless; any thread.
 #pragma once
 
 #include <cstddef>

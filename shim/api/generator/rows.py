@@ -49,7 +49,7 @@ def _sizes(policy, packages, shim):
 
 
 def exported_symbols(policy, declared, packages):
-    """What the real library exports, less what the policy omits; headers decide without one."""
+    """Returns what the real library exports, less what the policy omits; headers decide without one."""
     if "binary" in policy.single:
         library = SharedLibrary(packages / policy.single["binary"])
         if library.soname != policy.single["soname"]:
@@ -155,7 +155,8 @@ def major(policy):
 
 
 def make_older_rows(policy, packages, newer, newer_packages, shim):
-    """What an older major of a library has otherwise than the newer one, whose policy is `newer`.
+    """Returns the rows of an older major of a library that differ from those of the newer one, whose policy is
+    `newer`.
 
     Symbols that the newer one lacks keep their names. Those with other parameters or with structures of another
     size, and those that `@differs` names, get the major behind their names: the facade of the older library binds its

@@ -17,7 +17,7 @@ namespace eidolon::shim::link {
 
 enum class Input { kCubin, kPtx, kFatBinary, kObject, kLibrary };
 
-// What programs may ask the driver's compiler for.
+// Options that programs may pass to the driver's compiler.
 struct Settings {
   unsigned registers_max = 0;            // 0: as many as the code wants.
   std::optional<unsigned> optimization;  // Level.
@@ -26,7 +26,7 @@ struct Settings {
   bool verbose = false;
 };
 
-// What to tell the user where the linker is not.
+// Message for the user where the linker is missing.
 inline constexpr char kMissing[] =
     "libnvJitLink, which compiles PTX and links machine code, is not beside the program's CUDA "
     "libraries: install the package nvidia-nvjitlink for its version of CUDA\n";
@@ -49,7 +49,7 @@ class Linkage {
   // Requires: completed.
   std::vector<std::byte>& code() noexcept { return code_; }
 
-  // What the linker has said up to now; also, that there is none.
+  // Returns what the linker has said up to now; also, that there is none.
   const std::string& errors() const noexcept { return errors_; }
   const std::string& remarks() const noexcept { return remarks_; }
 

@@ -1,4 +1,4 @@
-// What single calls of the CUDA runtime do, seen by a program: the same tests on the shim (under
+// Probes single calls of the CUDA runtime as a program sees them: the same tests on the shim (under
 // eidolon_lone_agent --values) and, started alone, on a real GPU. Ends with 77 where there is
 // neither.
 #include <cuda_runtime.h>

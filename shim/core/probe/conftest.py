@@ -1,4 +1,4 @@
-"""What is preloaded into each process of a job."""
+"""Lists the libraries that are preloaded into each process of a job."""
 
 import pytest
 

@@ -41,7 +41,8 @@ void AppendLibraries(const fs::path& folder, std::vector<std::string>* libraries
   libraries->insert(libraries->end(), found.begin(), found.end());
 }
 
-// What must answer before the core, the core, then the facades by name.
+// Returns the libraries to preload: those that must answer before the core, the core, then the
+// facades by name.
 std::string Preload(const fs::path& folder) {
   std::vector<std::string> libraries;
   AppendLibraries(folder / "eidolon" / "first", &libraries);

@@ -1,4 +1,4 @@
-"""What a training program asks of a GPU, in sections that run alone: `torch_program.py SECTION...`. Run by
+"""Makes the GPU requests of a training program, in sections that run alone: `torch_program.py SECTION...`. Run by
 test_sections.py on emulated devices; prints one line a section. Values come out as the shim knows them, so
 sections check shapes, addresses, times and accounting, not arithmetic."""
 

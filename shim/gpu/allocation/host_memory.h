@@ -10,7 +10,7 @@
 
 namespace eidolon::shim::gpu {
 
-// Where the addresses of programs end on x86-64, with four levels of pages.
+// Addresses of programs end here on x86-64, with four levels of pages.
 inline constexpr std::uintptr_t kUserSpaceEnd = std::uintptr_t{1} << 47;
 
 enum class HostKind { kAllocated, kRegistered, kManaged };

@@ -46,7 +46,7 @@ VirtualMemory& Reservations() {
   return *ledger;
 }
 
-// What travels through an exported descriptor.
+// Message that travels through an exported descriptor.
 struct Exported {
   std::uint64_t magic = 0;
   std::uint64_t bytes = 0;
@@ -227,7 +227,7 @@ Status UnmapInLedger(std::uint64_t address, std::uint64_t bytes) {
 
 Status Unmap(std::uint64_t address, std::uint64_t bytes) noexcept {
   const Status status = UnmapInLedger(address, bytes);
-  // Without the lock: launches that wait in the queue ask for reservations.
+  // The lock is not held here: launches that wait in the queue request reservations.
   if (status == Status::kSuccess) value::ProcessPending().Forget(address, bytes);
   return status;
 }

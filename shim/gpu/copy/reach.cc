@@ -11,7 +11,7 @@ bool IsInside(const PointerInfo& info, std::uint64_t address, std::uint64_t byte
   return bytes <= info.bytes - (address - info.begin);
 }
 
-// Of registered ranges that follow each other, or of plain memory.
+// Returns whether registered ranges that follow each other, or plain memory, hold these bytes.
 bool HoldsOnHost(const void* pointer, std::uint64_t bytes) {
   const auto address = reinterpret_cast<std::uint64_t>(pointer);
   if (address >= kUserSpaceEnd || bytes > kUserSpaceEnd - address) return false;

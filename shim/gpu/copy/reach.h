@@ -1,4 +1,4 @@
-// Whether the bytes that a call names are all there: what the driver checks before it takes a copy
+// Checks that the bytes that a call names are all there, as the driver does before it takes a copy
 // or a memset. Kernels are not asked this; what they touch is known only when they run.
 //
 //   device memory      inside one allocation, or mappings of the virtual-memory API without a gap

@@ -19,7 +19,7 @@ std::optional<int> DeviceCountOfLauncher() noexcept;
 
 // Requires: 0 <= device < DeviceCount().
 const ring::DeviceProperties& PropertiesOf(int device) noexcept;
-// What RecordHeader::device says for a visible device.
+// Returns what RecordHeader::device says for a visible device.
 std::uint16_t RingDevice(int device) noexcept;
 
 // The devices that a value of CUDA_VISIBLE_DEVICES selects, in order, as the driver reads it:

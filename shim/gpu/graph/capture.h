@@ -29,7 +29,7 @@ struct CaptureInfo {
   CaptureStatus status = CaptureStatus::kNone;
   std::uint64_t id = 0;
   Graph* graph = nullptr;
-  // What the next operation will depend on; valid until the stream's next operation.
+  // Nodes that the next operation will depend on; valid until the stream's next operation.
   GraphNode* const* dependencies = nullptr;
   std::size_t dependency_count = 0;
 };

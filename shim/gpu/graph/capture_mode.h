@@ -1,4 +1,4 @@
-// How strict a stream capture is about unsafe calls, and how it stands.
+// Defines how strict a stream capture is about unsafe calls, and the states of a capture.
 #pragma once
 
 #include <cstdint>

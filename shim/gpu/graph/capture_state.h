@@ -27,7 +27,7 @@ class Capture {
   std::thread::id thread;
   Graph* graph = nullptr;
   std::unique_ptr<Graph> owned;  // The same, when the capture made it.
-  // Of each stream that takes part, the nodes that its next operation depends on.
+  // Holds, for each stream that takes part, the nodes that its next operation depends on.
   std::map<Stream*, std::vector<GraphNode*>> tails;
   // Event::capture_node: what waiting for that record means.
   std::vector<std::vector<GraphNode*>> marks;

@@ -38,7 +38,7 @@ enum class NodeType : std::uint32_t {
   kMemoryFree = 11,
 };
 
-// What a kernel node was made from, so that it can be asked for and changed.
+// Source of a kernel node, so that it can be queried and changed.
 struct KernelNode {
   const Kernel* kernel = nullptr;
   LaunchShape shape;

@@ -40,9 +40,10 @@ Status GetDependencies(NodeHandle node, NodeHandle* nodes, std::size_t* count) n
 Status GetDependentNodes(NodeHandle node, NodeHandle* nodes, std::size_t* count) noexcept;
 Status AddEdges(GraphHandle graph, const NodeHandle* from, const NodeHandle* to,
                 std::size_t count) noexcept;
-// Whether there is an edge of these ports and this type. A programmatic one, by which a kernel may
-// start before its predecessor ends, counts as plain: as in a stream, the kernel starts behind it.
-// What it would have done meanwhile (set up, and wait) is lost; in a graph there is no gap to save.
+// Returns whether there is an edge of these ports and this type. A programmatic one, by which a
+// kernel may start before its predecessor ends, counts as plain: as in a stream, the kernel starts
+// behind it. What it would have done meanwhile (set up, and wait) is lost; in a graph there is no
+// gap to save.
 bool IsEdge(unsigned from_port, unsigned to_port, unsigned type) noexcept;
 Status RemoveEdges(GraphHandle graph, const NodeHandle* from, const NodeHandle* to,
                    std::size_t count) noexcept;

@@ -11,8 +11,9 @@ namespace eidolon::shim::gpu {
 Status InstantiateGraph(const Graph& graph, std::uint64_t flags, GraphExec** result) noexcept;
 Status DestroyExec(GraphExec& exec) noexcept;
 
-// What operation `index` of a launch of the ring's graph executes: the executable's number and its
-// node's. Zeros when that was forgotten: with the executable, unless somebody watched.
+// Identifies what operation `index` of a launch of the ring's graph executes: the executable's
+// number and its node's. Zeros when that was forgotten: with the executable, unless somebody
+// watched.
 struct OperationOrigin {
   std::uint32_t exec = 0;
   std::uint64_t node = 0;

@@ -12,8 +12,8 @@
 namespace eidolon::shim::gpu {
 namespace {
 
-// Which bytes of a block count as read: scalars, and what the code reads. An indexed read may reach
-// every array, which is what parameters of more than kScalar bytes may be.
+// Marks the bytes of a block that count as read: scalars, and what the code reads. An indexed read
+// may reach every array, which is what parameters of more than kScalar bytes may be.
 std::vector<bool> BytesRead(std::string_view name, std::span<const cubin::Parameter> parameters,
                             const std::vector<interpret::ParameterRead>& reads, std::size_t size) {
   constexpr std::uint32_t kScalar = 16;
@@ -77,9 +77,9 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> NumbersOf(
   return numbers;
 }
 
-// Of the kernels in which XLA adds up small arrays of several GPUs: the GPU's number, and that of
-// the call, which its peers wait to see. The pair of them is one word of eight bytes; sizes are
-// compiled in.
+// Finds, for the kernels in which XLA adds up small arrays of several GPUs, the GPU's number and
+// that of the call, which its peers wait to see. The pair of them is one word of eight bytes; sizes
+// are compiled in.
 std::vector<std::pair<std::uint32_t, std::uint32_t>> NumbersOfXlaSum(
     std::string_view name, std::span<const cubin::Parameter> parameters) {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> numbers;

@@ -14,7 +14,7 @@ struct KnownLaunch {
   const std::byte* parameters = nullptr;  // Of its definition: pointers are blanked.
 };
 
-// What was kept for the hash.
+// Returns what was kept for the hash.
 KnownLaunch FindLaunch(std::uint64_t hash) noexcept;
 
 void KeepLaunch(std::uint64_t hash, const KnownLaunch& launch) noexcept;

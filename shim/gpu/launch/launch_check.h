@@ -1,4 +1,5 @@
-// Whether a kernel can be launched in a shape, with the answers of the driver when it cannot.
+// Checks whether a kernel can be launched in a shape, with the answers of the driver when it
+// cannot.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@ namespace eidolon::shim::gpu {
 // "invalid configuration" from other refusals.
 bool IsPossibleShape(const LaunchShape& shape) noexcept;
 
-// What needs the kernel alone; cheap, for every launch.
+// Checks what depends on the kernel alone; cheap, for every launch.
 Status CheckShape(const Kernel& kernel, const LaunchShape& shape) noexcept;
 
 // The checks that need the whole multiprocessor. `blocks`: BlocksFor of the same launch.

@@ -63,7 +63,7 @@ class LaunchTest : public testing::Test {
   std::uint64_t memory_ = 0;
 };
 
-// What follows a definition, if anything does.
+// Returns what follows a definition, if anything does.
 std::vector<std::byte> ContextAfter(const FakeAgent::Record& record) {
   const auto& define = record.As<ring::DefineWork>();
   const std::size_t end = (sizeof(define) + define.definition_bytes + 7) / 8 * 8;

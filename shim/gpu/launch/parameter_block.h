@@ -24,7 +24,7 @@ inline constexpr std::size_t kLargestParameters = 32 << 10;
 struct ParameterBlock {
   alignas(8) std::byte bytes[kLargestParameters + sizeof(workload::GroupedGemm)];
   std::size_t size = 0;  // A multiple of 8.
-  // Where a grouped GEMM's sizes stand, the last bytes; 0 without.
+  // Offset of a grouped GEMM's sizes, the last bytes; 0 without.
   std::size_t gemm = 0;
 };
 
@@ -60,7 +60,7 @@ inline bool Gather(const Kernel& kernel, const LaunchParameters& from, Parameter
   return true;
 }
 
-// What was taken out of a block.
+// Values that were taken out of a block.
 struct FoundInBlock {
   FoundWords<compute::PointerWord> pointers;
   FoundWords<compute::NumberWord> numbers;

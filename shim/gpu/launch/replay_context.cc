@@ -55,7 +55,7 @@ bool WantsReplays(const core::Session& session) noexcept {
 bool WantsCode(const core::Session& session, std::string_view kernel) noexcept {
   const std::uint32_t wanted = session.header().unknown_reads;
   if ((wanted & ring::kKeepCode) != 0) return true;
-  // Of PyTorch's namespaces, as C++ mangles them.
+  // PyTorch's namespaces are recognised as C++ mangles them.
   const bool is_torch = kernel.find("2at6native") != std::string_view::npos ||
                         kernel.find("14at_cuda_detail") != std::string_view::npos ||
                         kernel.find("2at4cuda") != std::string_view::npos;

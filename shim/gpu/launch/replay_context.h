@@ -1,4 +1,4 @@
-// What a kernel needs to run again on a real GPU: its parameters with their pointers, the
+// Collects what a kernel needs to run again on a real GPU: its parameters with their pointers, the
 // allocations that these point into, and the code of its module. Only made when the job's timing
 // service measures (ring::kReplayKernels), and only for definitions that are new.
 #pragma once
@@ -16,8 +16,8 @@
 namespace eidolon::shim::gpu {
 
 bool WantsReplays(const core::Session& session) noexcept;
-// Whether the timing service may ask for the code of the kernel of this mangled name, to count what
-// it executes.
+// Returns whether the timing service may ask for the code of the kernel of this mangled name, to
+// count what it executes.
 bool WantsCode(const core::Session& session, std::string_view kernel) noexcept;
 
 // The bytes of a ring::ReplayContext with its tail. `blanked`: the parameter block, of whole words.

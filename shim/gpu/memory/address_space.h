@@ -8,7 +8,7 @@
 
 namespace eidolon::shim::gpu {
 
-// Not thread safe: its owner locks. Sizes and alignments are in bytes.
+// This class is not thread-safe: its owner locks. Sizes and alignments are in bytes.
 class AddressSpace {
  public:
   AddressSpace() = default;

@@ -71,7 +71,7 @@ TEST_F(MemoryTest, SmallMemoryIsClearedTheFirstTimeThatItIsHandedOut) {
   ASSERT_EQ(Allocate(1, 300, &first), Status::kSuccess);
   EXPECT_FALSE(IsCleared(first));
 
-  // What was part of something large.
+  // This was part of something large.
   const std::uint64_t was_large = large;
   ASSERT_EQ(Free(large), Status::kSuccess);
   std::uint64_t third;

@@ -1,5 +1,5 @@
-// What programs ask about a kernel: attributes and occupancy. Attribute numbers are those that
-// CUDA's driver (CUfunction_attribute) and runtime (cudaFuncAttribute) share.
+// Answers a program's queries about a kernel: attributes and occupancy. Attribute numbers are those
+// that CUDA's driver (CUfunction_attribute) and runtime (cudaFuncAttribute) share.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,8 @@ enum class FunctionAttribute : int {
 Status GetAttribute(const Kernel& kernel, FunctionAttribute attribute, int* value) noexcept;
 Status SetAttribute(Kernel& kernel, FunctionAttribute attribute, int value, int device) noexcept;
 
-// Where a parameter lies in the block; kInvalidValue past the last one. Null outputs are left out.
+// Returns where a parameter lies in the block; kInvalidValue past the last one. Null outputs are
+// left out.
 Status GetParameter(const Kernel& kernel, std::size_t index, std::size_t* offset,
                     std::size_t* bytes) noexcept;
 

@@ -1,6 +1,7 @@
-// What host code registers before main: fat binaries, and for each kernel and variable the host
-// address that stands for it. A process with PyTorch registers some 24,000 kernels and uses a few
-// hundred, so registration only notes the arguments; tables are made when something is looked up.
+// Keeps what host code registers before main: fat binaries, and for each kernel and variable the
+// host address that stands for it. A process with PyTorch registers some 24,000 kernels and uses a
+// few hundred, so registration only notes the arguments; tables are made when something is looked
+// up.
 #pragma once
 
 #include <cstdint>

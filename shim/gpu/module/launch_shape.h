@@ -1,4 +1,5 @@
-// What a launch is asked to be: its grid, blocks and shared memory, and where its parameters are.
+// Shape of a requested launch: its grid, blocks and shared memory, and the location of its
+// parameters.
 #pragma once
 
 #include <cstddef>

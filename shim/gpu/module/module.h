@@ -128,7 +128,7 @@ Kernel* LookupKernel(const void* handle) noexcept;
 // there is not read.
 Kernel* LookupKernelAt(const void* address) noexcept;
 
-// How PTX is compiled, and what the compiler said.
+// Options for compiling PTX, and the compiler's output.
 struct Compilation {
   link::Settings settings;
   std::string errors;

@@ -1,5 +1,5 @@
-// How many blocks of a kernel one multiprocessor holds at a time: the published rules of compute
-// capabilities 7.5 to 12.x.
+// Computes how many blocks of a kernel one multiprocessor holds at a time: the published rules of
+// compute capabilities 7.5 to 12.x.
 #pragma once
 
 #include <cstdint>

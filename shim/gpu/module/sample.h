@@ -34,7 +34,7 @@ inline const std::string& StoresCubin() {
   return file;
 }
 
-// What a host object keeps in .nvFatBinSegment.
+// Contents of .nvFatBinSegment in a host object.
 struct SampleWrapper {
   std::uint32_t magic = 0x466243b1;
   std::uint32_t version = 1;

@@ -51,7 +51,7 @@ Notes& TheNotes() {
 
 constinit std::atomic<bool> has_waiting{false};
 
-// How a source came about.
+// Code that turned an unknown value into a source.
 struct Reader {
   std::string_view given;
   std::string line;  // Empty: sought when the source is new.
@@ -136,7 +136,7 @@ void NoteHostRead(const value::HostRead& read, value::Store& store) noexcept {
     const ring::Declaration* const value = declared.FindValue(origin, reader.line);
     std::string given;
     if (value != nullptr && value::FillUnknown(*value, store, read.address, read.host, read.size)) {
-      // What the host was told stays so, also for kernels that are run.
+      // A value that the host has read stays so, also for kernels that are run.
       store.Write(read.address, read.host, read.size);
       given = value::Describe(*value);
       reader.given = given;

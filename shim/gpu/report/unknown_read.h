@@ -16,7 +16,7 @@ namespace eidolon::shim::gpu {
 // The byte that stands for an unknown one (the job's policy).
 unsigned char UnknownByte() noexcept;
 
-// After a read into host memory; for value::Pending::Read.
+// Notes a read into host memory; for value::Pending::Read.
 void NoteHostRead(const value::HostRead& read, value::Store& store) noexcept;
 // A call gave an unknown result of this size to the host itself.
 void NoteUnknownResult(std::string_view writer, std::size_t bytes) noexcept;

@@ -66,7 +66,7 @@ Callbacks& AllCallbacks() {
 
 [[gnu::tls_model("initial-exec")]] constinit thread_local bool on_callback_thread = false;
 
-// When the stream reaches it, if the engine knows.
+// Returns when the stream reaches it, if the engine knows.
 std::optional<base::SimTime> EndOf(core::Session& session, const Callback& callback) {
   ring::WaitRecord record{};
   record.header.kind = ring::RecordKind::kQueryEvent;
@@ -88,7 +88,7 @@ void SendEvent(core::Session& session, ring::RecordKind kind, std::uint16_t ring
   core::Append(session, record);
 }
 
-// Of the first callbacks of all streams, the one that its stream reaches first.
+// The callback that its stream reaches first, of the first callbacks of all streams.
 struct Reached {
   Callback callback{};
   base::SimTime end;

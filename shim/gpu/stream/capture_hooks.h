@@ -1,5 +1,5 @@
-// What stream, event, copy and allocation code asks of stream capture. Implemented in capture.cc;
-// called with streams that are capturing unless said otherwise.
+// Hooks by which stream, event, copy and allocation code takes part in stream capture. Implemented
+// in capture.cc; called with streams that are capturing unless said otherwise.
 #pragma once
 
 #include <cstddef>
@@ -36,8 +36,8 @@ Status CaptureChildGraph(Stream& stream, const Graph& graph) noexcept;
 // graph by its owner.
 Status CaptureMemory(Stream& stream, bool allocates, std::uint64_t address,
                      std::uint64_t bytes) noexcept;
-// What the node captured last on the stream does to known values: called at every replay, behind
-// what was said of the node before.
+// Registers how the node captured last on the stream changes known values: called at every replay,
+// after what was registered for the node before.
 void CaptureReplay(Stream& stream, std::function<void()> on_replay) noexcept;
 
 // A wait on an event. Requires: the stream captures, or the event's last record was captured (the

@@ -12,8 +12,8 @@
 
 namespace eidolon::shim::gpu {
 
-// As SubmitCommunication of submit.h. `site`: for people (ring/call_site.h); left out where the
-// record would be too long, and of what a graph captures.
+// Works as SubmitCommunication of submit.h. `site`: for people (ring/call_site.h); left out where
+// the record would be too long, and of what a graph captures.
 Status SubmitCommunicationFrom(std::string_view site, StreamHandle stream,
                                std::uint32_t communicator, std::uint32_t group,
                                std::span<const ring::CommunicationOp> ops,

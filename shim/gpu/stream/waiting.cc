@@ -61,7 +61,7 @@ Status PollUntilDone(core::Session& session, ring::RecordKind query, int device,
   }
 }
 
-// What every successful wait or query ends with.
+// Ends every successful wait or query.
 void FinishWait(const value::FinishedReads& finished) {
   RunDueCallbacks();
   value::Pending& values = value::ProcessPending();

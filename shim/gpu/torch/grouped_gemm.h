@@ -22,10 +22,10 @@ enum class GroupedRole : std::uint8_t {
   kMultiplies,  // CUTLASS with a GroupProblemShape.
 };
 
-// By the kernel's name; kept with the kernel.
+// Determines the role by the kernel's name; the answer is kept with the kernel.
 GroupedRole GroupedRoleOf(const Kernel& kernel) noexcept;
 
-// What the preparing kernel was given; nothing when its parameters are not those of PyTorch 2.8 to
+// Arguments of the preparing kernel; nothing when its parameters are not those of PyTorch 2.8 to
 // 2.15. `block` is as the device reads it, before pointers are blanked; `groups` are its threads.
 struct PreparedGemm {
   std::uint64_t sizes_address = 0;

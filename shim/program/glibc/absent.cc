@@ -1,5 +1,5 @@
-// What the static parts of the compiler's libraries take from a glibc that is younger than the one
-// the shim promises to run on. Hidden: the user's program keeps its own.
+// Provides what the static parts of the compiler's libraries take from a glibc that is younger than
+// the one the shim promises to run on. Hidden: the user's program keeps its own.
 #include <dlfcn.h>
 #include <link.h>
 #include <sys/random.h>

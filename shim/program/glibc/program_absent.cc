@@ -1,5 +1,5 @@
-// What the commands and their static libraries take from a glibc that is younger than the one the
-// wheel promises to run on; beside absent.cc, which is linked too.
+// Provides what the commands and their static libraries take from a glibc that is younger than the
+// one the wheel promises to run on; used beside absent.cc, which is linked too.
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/stat.h>

@@ -27,7 +27,7 @@ class CacheWarmth {
   // same everywhere. Short work only: what lasts longer than kLongestPs is passed over.
   void Learn(std::uint64_t since_switch_ps, std::uint64_t work_ps, std::uint64_t usual_ps) noexcept;
 
-  // How many times as long work takes that begins so long after a switch.
+  // Returns how many times as long work takes that begins so long after a switch.
   double Slowdown(std::uint64_t since_switch_ps) const noexcept {
     return slowdown_[BucketOf(since_switch_ps)];
   }

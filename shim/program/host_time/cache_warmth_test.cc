@@ -76,7 +76,7 @@ TEST(CacheWarmthTest, LongWorkWarmsItsCachesItself) {
   const std::uint64_t alone = warmth.WarmWork(0, 10 * kWarmthMillisecond);
   EXPECT_LT(alone, 10 * kWarmthMillisecond);
   EXPECT_GT(alone, 10 * kWarmthMillisecond - 200 * kWarmthMicrosecond);
-  // In one piece or in many.
+  // The work comes in one piece or in many.
   std::uint64_t pieces = 0;
   for (std::uint64_t us = 0; us < 10'000; us += 5) {
     pieces += warmth.WarmWork(us * kWarmthMicrosecond, 5 * kWarmthMicrosecond);

@@ -1,4 +1,4 @@
-// Where a thread is in its program, as far as its calls tell: a hash of the last few of them.
+// Identifies where a thread is in its program by a hash of its last few calls.
 //
 // Training loops repeat, and so do the sequences of calls that their operators make. Two stretches
 // of host work between the same calls, after the same calls, are the same piece of program.
@@ -43,12 +43,12 @@ class CallHistory {
   std::uint64_t PlaceBefore(std::uint64_t call) const noexcept {
     return Mix(fine_ ^ (call * kHistoryBase)) | 1;
   }
-  // By the last kNearLength calls.
+  // Returns the place by the last kNearLength calls.
   std::uint64_t NearPlaceBefore(std::uint64_t call) const noexcept {
     return (Mix(near_ ^ (call * kHistoryBase)) & ~std::uint64_t{3}) | 2;
   }
-  // By the last kNearLength calls without details: for programs whose launches are new all the
-  // time.
+  // Returns the place by the last kNearLength calls without details: for programs whose launches
+  // are new all the time.
   std::uint64_t CoarsePlaceBefore(std::uint64_t call) const noexcept {
     return (Mix(coarse_ ^ (call * kHistoryBase)) & ~std::uint64_t{3}) | 4;
   }

@@ -1,5 +1,5 @@
-// How fast the cores that a process runs on are now: the probe and the arithmetic of
-// services/base/host_speed, run now and then by the threads whose work is timed, on their core and
+// Measures the present speed of the cores that a process runs on: the threads whose work is timed
+// run the probe and the arithmetic of services/base/host_speed now and then, on their core and
 // beside the same neighbours. A sibling hardware thread at work, a lower frequency and stolen time
 // make them slower as they make the program slower, and are divided out.
 #pragma once

@@ -5,7 +5,7 @@
 namespace eidolon::shim::host_time {
 namespace {
 
-// What the next runs take, and how often the probe ran.
+// Time of the next runs, and how often the probe ran.
 std::uint64_t run_ps = 0;
 std::uint64_t arithmetic_ps = 0;
 int runs = 0;

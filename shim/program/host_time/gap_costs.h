@@ -24,10 +24,10 @@ namespace eidolon::shim::host_time {
 
 // One stretch of host work. Times are processor time in picoseconds, at the core's full speed.
 struct Gap {
-  // Of CallHistory. The first one counts that is known.
+  // Places as CallHistory gives them. The first one counts that is known.
   std::uint64_t place = 0, near_place = 0, coarse_place = 0;
   std::uint64_t work_ps = 0;
-  // Of these, what page faults took. Known of stretches of kLongPs and more.
+  // Part of it that page faults took. Known of stretches of kLongPs and more.
   std::uint64_t fault_ps = 0;
 };
 
@@ -43,12 +43,11 @@ class GapCosts {
     std::uint64_t ps = 0;
     bool is_usual = false;  // What the place costs, not what this gap took.
   };
-  // What the gap costs; learns from it.
+  // Returns what the gap costs; learns from it.
   Charged Charge(const Gap& gap) noexcept;
 
-  // What the same work takes in the mean where a rank has a core of its own, over the quantile that
-  // ranks find together: measured with GPT-2 (docs/host_time.md). No published training step had a
-  // part in it.
+  // Ratio of the mean time of the same work on a core of its own to the quantile that ranks find
+  // together: measured with GPT-2 (docs/host_time.md). No published training step had a part in it.
   static constexpr double kOverLow = 1.23;
   // A rank's own samples agree with those of all when the larger cost is at most so many times the
   // smaller, or they differ by so little.
@@ -70,7 +69,7 @@ class GapCosts {
   // measured over (core_speed.h), and not the one moment in which a loop filled them.
   static constexpr std::uint32_t kApartUs = 25'000;
   static constexpr std::uint32_t kApartPart = 16;
-  // So many samples in a row with more page faults than before show that all meet them now.
+  // This many samples in a row with more page faults than before show that all meet them now.
   static constexpr std::uint16_t kAllMeetFaults = 12;
 
   struct alignas(64) Place {
@@ -85,7 +84,7 @@ class GapCosts {
     std::uint16_t with_more_faults = 0;
     bool had_more_faults = false;
     std::uint8_t next = 0;  // Sample that is replaced next.
-    // Of the thread's host work: when the place was new, and when it last kept a sample.
+    // Times of the thread's host work: when the place was new, and when it last kept a sample.
     std::uint32_t new_at_us = 0;
     std::uint32_t kept_at_us = 0;
     std::array<Sample, kSamples> samples{};
@@ -94,7 +93,7 @@ class GapCosts {
 
   Place& Find(std::uint64_t key) noexcept;
   void Learn(Place& place, const Gap& gap) noexcept;
-  // Whether the time has come for another sample of a place that has enough of them.
+  // Returns whether the time has come for another sample of a place that has enough of them.
   bool IsDue(const Place& place) const noexcept;
   // False: the sample met page faults that others of its place do not meet.
   static bool HasUsualFaults(Place& place, const Gap& gap) noexcept;

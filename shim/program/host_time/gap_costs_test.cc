@@ -53,7 +53,7 @@ TEST(GapCostsTest, NoiseOfTheMachineMovesTheCostLittle) {
               0.08 * Charged(quiet, GapOf(10)));
 }
 
-// As another machine of the same hypervisor makes it, for more samples than are kept.
+// Another machine of the same hypervisor makes such moments, for more samples than are kept.
 TEST(GapCostsTest, AMomentInWhichAllIsSlowerMovesTheCostLittle) {
   GapCosts costs;
   for (int i = 0; i < 20'000; ++i) costs.Charge(GapOf(10));

@@ -11,7 +11,7 @@
 
 namespace eidolon::shim::host_time {
 
-// Not shared. Calls come in pairs: Before, then After.
+// This class is not shared between threads. Calls come in pairs: Before, then After.
 class HostWork {
  public:
   // `shared`: samples of all processes of the server, or null; outlives this.

@@ -1,4 +1,4 @@
-// What learning a place's cost adds to a call of the program: history, tables, quantile.
+// Measures what learning a place's cost adds to a call of the program: history, tables, quantile.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>

@@ -20,7 +20,7 @@ inline float DecodeSample(Sample sample) noexcept {
   return std::bit_cast<float>(static_cast<std::uint32_t>(sample) << 16);
 }
 
-// Of so many samples the second smallest counts as undisturbed; of fewer, the smallest.
+// The second smallest of this many samples counts as undisturbed; of fewer, the smallest.
 inline constexpr std::size_t kSamplesToRank = 12;
 // From this length on it is the median: long stretches average their noise themselves.
 inline constexpr double kLongPs = 500e6;

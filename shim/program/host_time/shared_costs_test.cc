@@ -14,7 +14,7 @@ constexpr std::uint64_t kSharedMicrosecond = 1'000'000;
 
 class SharedCostsTest : public ::testing::Test {
  protected:
-  // What a process is told that adds a sample.
+  // Returns what a process is told that adds a sample.
   double Add(SharedCosts& costs, std::uint64_t microseconds, std::uint64_t place = kSharedPlace) {
     return costs.Add(place, EncodeSample(microseconds * kSharedMicrosecond)) / kSharedMicrosecond;
   }

@@ -1,7 +1,7 @@
-// Whether a GPU's device files are there. Programs look before they call the driver (JAX takes the
-// processor without /dev/nvidiactl and /dev/nvidia0), so inside a job questions about these exact
-// paths are answered as on a server with a GPU. The files cannot be opened: only the driver does
-// so, and the driver is ours. Every other path is libc's affair.
+// Answers whether a GPU's device files are there. Programs look before they call the driver (JAX
+// takes the processor without /dev/nvidiactl and /dev/nvidia0), so inside a job questions about
+// these exact paths are answered as on a server with a GPU. The files cannot be opened: only the
+// driver does so, and the driver is ours. Every other path is libc's affair.
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@ struct DeviceFile {
   const char* path;
   unsigned minor;  // As NVIDIA's driver numbers them.
 };
-// What every server with a GPU has.
+// Device files that every server with a GPU has.
 constexpr DeviceFile kDeviceFiles[] = {
     {"/dev/nvidiactl", 255}, {"/dev/nvidia0", 0}, {"/dev/nvidia-uvm", 0}};
 constexpr unsigned kMajor = 195;
@@ -132,7 +132,7 @@ EIDOLON_PROCESS_EXPORT int statx(int folder, const char* path, int flags, unsign
   return CallNext<"statx">(folder, path, flags, mask, out);
 }
 
-// What programs call that were linked before glibc 2.33.
+// Programs that were linked before glibc 2.33 call these.
 EIDOLON_PROCESS_EXPORT int __xstat(int version, const char* path, struct stat* out) noexcept {
   if (const DeviceFile* file = Find(path)) return Describe(*file, out);
   return CallNext<"__xstat">(version, path, out);

@@ -37,7 +37,7 @@ int CloseRange(unsigned first, unsigned last, unsigned flags) {
   return Answer(core::RawSyscall(SYS_close_range, first, last, flags));
 }
 
-// Of kernels that do not know the call.
+// Serves kernels that do not know the call.
 void CloseOneByOne(int first) {
   const long most = sysconf(_SC_OPEN_MAX);
   for (int file = first; file < most; ++file) {

@@ -1,7 +1,8 @@
-// What libraries run in a child of fork, of which some is not for a child that goes on
-// (next_program.h). PyTorch's notes that its CUDA cannot be used any more: it is passed over. That
-// of libuv, inside of libtorch_cpu, closes and opens a pipe of its own, which exec would have
-// closed and whose numbers are others' in a process that has gone on: it is never run there.
+// Filters the functions that libraries run in a child of fork, some of which are not for a child
+// that goes on (next_program.h). PyTorch's notes that its CUDA cannot be used any more: it is
+// passed over. That of libuv, inside of libtorch_cpu, closes and opens a pipe of its own, which
+// exec would have closed and whose numbers are others' in a process that has gone on: it is never
+// run there.
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define EIDOLON_THREAD_SANITIZER 1  // Registers handlers before code that it watches may run.

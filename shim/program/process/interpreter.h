@@ -54,7 +54,7 @@ struct Interpreter {
   static const Interpreter* Find() noexcept;
 };
 
-// For run_text and run_file: statements of a module.
+// Grammar for run_text and run_file: statements of a module.
 inline constexpr int kFileInput = 257;
 
 // Another state of the main thread, without any frame below it. What ran in the old one is never

@@ -44,7 +44,8 @@ void Explain(std::string_view why_not) {
   core::WriteToStderr(line.c_str());
 }
 
-// Whether this process is torchrun and has done nothing in the shim that a child would inherit.
+// Returns whether this process is torchrun and has done nothing in the shim that a child would
+// inherit.
 bool MayGoOn() {
   if (!core::IsTorchrun() || (!IsWanted("1") && !IsWanted("explain"))) return false;
   const Interpreter* const python = Interpreter::Find();
@@ -59,7 +60,7 @@ bool MayGoOn() {
 // What came of the imports that ranks share; children have a copy. Null before they were tried.
 constinit void* shared_imports = nullptr;
 
-// Under the interpreter's lock, in torchrun. Importing may start processes of its own.
+// Requires: the interpreter's lock, in torchrun. Importing may start processes of its own.
 void ImportForRanks(const Interpreter& python) {
   static bool is_at_it = false;
   if (shared_imports != nullptr || is_at_it) return;
@@ -148,7 +149,7 @@ void* Run(const Interpreter& python, void* names) {
   return python.call(runs, python.build("(O)", python.dict_item(names, "module")));
 }
 
-// As the interpreter's own program ends.
+// Ends the process as the interpreter's own program does.
 [[noreturn]] void End(const Interpreter& python, const void* result) {
   const bool interrupted = result == nullptr && python.matches(*python.keyboard_interrupt) != 0;
   if (result == nullptr) python.print_error();  // Ends the process for SystemExit.

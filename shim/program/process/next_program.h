@@ -13,14 +13,14 @@
 
 namespace eidolon::shim::process {
 
-// What the calling program's vfork shall be: libc's vfork, or its fork for a child that may go on.
-// Called before each.
+// Function to which the calling program's vfork resolves: libc's vfork, or its fork for a child
+// that may go on. Called before each.
 using Fork = int (*)();
 Fork ForkForChild() noexcept;
 
 // While such a child is forked.
 bool IsForkedToGoOn() noexcept;
-// Whether this process is one that went on, or a fork of it.
+// Returns whether this process is one that went on, or a fork of it.
 bool HasGoneOn() noexcept;
 
 // In such a child: goes on as the program that exec was to run, and never returns. Elsewhere, or

@@ -9,7 +9,7 @@ import re
 import sys
 import time
 
-# Of torchrun for its ranks. Nothing that torchrun imports reads them while it is imported.
+# Variables that torchrun sets for its ranks. Nothing that torchrun imports reads them while it is imported.
 OF_RANKS = re.compile(
     r"((LOCAL_|GROUP_|ROLE_)?(RANK|WORLD_SIZE)|ROLE_NAME|MASTER_(ADDR|PORT)|TORCHELASTIC_\w+|OMP_NUM_THREADS"
     r"|TORCH_NCCL_ASYNC_ERROR_HANDLING)"
@@ -21,7 +21,7 @@ READ_LATE = re.compile(
 )
 SETS_NAMED = re.compile(r"environ\s*\[\s*[\"'](\w+)[\"']\s*\]\s*=[^=]|environ\.setdefault\(\s*[\"'](\w+)[\"']")
 SETS = re.compile(r"environ\s*\[[^]\n]*\]\s*=[^=]|environ\.(update|setdefault|pop|clear)\b|del\s+\w+\.environ|putenv")
-# What torch._dynamo and what it imports may read while they are imported.
+# Variables that torch._dynamo and its imports may read while they are imported.
 READ_BY_DYNAMO = re.compile(r"(TORCH|PYTORCH_FX)(?!INDUCTOR_CACHE_DIR|_NCCL_)\w*")
 IMPORTS_TORCH = re.compile(r"^(from|import)\s+torch\b", re.MULTILINE)
 # torchrun's own modules. A program that imports them gets new ones.
@@ -44,7 +44,7 @@ def by_name(lines):
 
 
 def written():
-    """What this process has written so far; None where the system does not say."""
+    """Returns the bytes that this process has written so far; None where the system does not count them."""
     try:
         with open("/proc/self/io") as file:
             return re.search(r"wchar: (\d+)", file.read()).group(1)
@@ -71,7 +71,7 @@ def is_torchrun():
 
 
 def is_untouched():
-    """Whether torchrun has done nothing here that a program of its own would notice."""
+    """Returns whether torchrun has done nothing here that a program of its own would notice."""
     torch = sys.modules["torch"]
     tracker = sys.modules.get("multiprocessing.resource_tracker")
     return not (
@@ -101,7 +101,7 @@ def source_of(module):
 
 
 def sets_variables_first(file):
-    """Whether a program sets variables, before it imports torch, that torch may read when it is imported."""
+    """Returns whether a program sets variables, before it imports torch, that torch may read when it is imported."""
     with open(file, encoding="utf-8", errors="replace") as source:
         text = source.read()
     found = IMPORTS_TORCH.search(text)
@@ -307,7 +307,7 @@ def drop_launcher():
 
 
 def renew_libraries():
-    """What others keep of the process that they are in."""
+    """Renews the state that libraries keep of the process that they are in."""
     kept.append(dict(weakref.finalize._registry))
     weakref.finalize._registry.clear()
     for module, name in (

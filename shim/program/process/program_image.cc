@@ -54,7 +54,7 @@ std::vector<std::uint64_t> StatFields() {
   return fields;
 }
 
-// Where the kernel finds the texts of a process. Numbers of proc(5).
+// Offset at which the kernel finds the texts of a process. Numbers of proc(5).
 constexpr std::size_t kFirstField = 3;
 constexpr std::size_t kStartCode = 26, kEndCode = 27, kStartStack = 28;
 constexpr std::size_t kStartData = 45, kEndData = 46, kStartBreak = 47, kFields = 51;

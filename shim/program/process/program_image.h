@@ -1,4 +1,4 @@
-// What exec makes of a process, besides loading a program: done to a process that goes on.
+// Does to a process that goes on what exec does besides loading a program.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What a process looks like that goes on as another program. Every test changes a child of its own.
+// Tests a process that goes on as another program. Every test changes a child of its own.
 #include "shim/program/process/program_image.h"
 
 #include <fcntl.h>
@@ -29,7 +29,7 @@ std::string TextOf(const char* path) {
   return text.str();
 }
 
-// Whether `holds` is true in a fork of this process.
+// Returns whether `holds` is true in a fork of this process.
 template <typename Holds>
 bool InChild(Holds holds) {
   const pid_t child = fork();

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 
-# What programs that come to import torch._dynamo have in them: optimizers, compilation, FSDP, and those who do it for them.
+# Names in programs that will import torch._dynamo: optimizers, compilation, FSDP, and libraries that do it for them.
 IMPORTS_DYNAMO = re.compile(r"\b(optim\w*|\w*compile|fully_shard|FullyShardedDataParallel|\w*Trainer|Accelerator)\b")
 # Variables that may be read while torch._dynamo is imported.
 OF_DYNAMO = re.compile(r"[\"'](TORCH(?!ELASTIC)|TRITON|PYTORCH_FX)\w*[\"']\s*[\],]")
@@ -39,7 +39,7 @@ def import_dynamo():
 
 
 def is_for_rank():
-    """Whether what forks is torchrun's own code that starts ranks; there are other children."""
+    """Returns whether what forks is torchrun's own code that starts ranks; there are other children."""
     frame = sys._getframe()
     while frame is not None and not frame.f_globals.get("__name__", "").startswith("torch.distributed.elastic.multi"):
         frame = frame.f_back

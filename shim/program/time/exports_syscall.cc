@@ -53,7 +53,7 @@ long FutexWait(const long (&a)[6]) {
   });
 }
 
-// As long as it takes; C++'s atomics wait so.
+// Waits as long as it takes; C++'s atomics wait so.
 long UntimedFutexWait(const long (&a)[6]) {
   const long result = eidolon::shim::core::RawSyscall(SYS_futex, a[0], a[1], a[2], 0, a[4], a[5]);
   eidolon::shim::core::NoteWaited();
@@ -65,7 +65,7 @@ bool IsFutexWait(const long (&a)[6]) {
   return command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET;
 }
 
-// Of a function that sets errno.
+// Converts the result of a function that sets errno.
 long AsKernel(long result) { return result < 0 ? -errno : result; }
 
 // The kernel's pselect6 takes the mask and its size in one.

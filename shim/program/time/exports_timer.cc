@@ -188,7 +188,7 @@ EIDOLON_TIME_EXPORT unsigned alarm(unsigned seconds) noexcept {
   itimerval old{};
   if (setitimer(ITIMER_REAL, &wanted, &old) != 0) return 0;
   const timeval& left = old.it_value;
-  // As Linux rounds it: to the nearest second, but not to none.
+  // The rest is rounded as in Linux: to the nearest second, but not to none.
   const bool up = left.tv_usec >= 500'000 || (left.tv_sec == 0 && left.tv_usec > 0);
   return static_cast<unsigned>(left.tv_sec + (up ? 1 : 0));
 }

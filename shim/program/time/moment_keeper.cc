@@ -99,7 +99,7 @@ std::optional<Moment> Earliest(std::int64_t now_ns) noexcept {
   return earliest;
 }
 
-// What a rank waits for. Returns when there is nothing.
+// Waits on behalf of a rank. Returns when there is nothing.
 void FollowRank() noexcept {
   VirtualSleep virtual_sleep;
   threads_virtual_sleep.store(&virtual_sleep);

@@ -421,7 +421,7 @@ TEST_F(RankTimeTest, LookingUntilADeadlineOfZeroEndsAndMovesNoClock) {
   pollfd one{.fd = ends[0], .events = POLLIN, .revents = 0};
   const base::SimTime before = core::Now();
 
-  // As Python's multiprocessing.connection.wait does.
+  // Python's multiprocessing.connection.wait polls so.
   for (int round = 0; round < 3; ++round) {
     const std::int64_t deadline = ReadNs(CLOCK_MONOTONIC);
     int looks = 0;

@@ -37,7 +37,7 @@ int Select(int count, fd_set* read, fd_set* write, fd_set* except, std::int64_t 
 int EpollWait(int epoll, epoll_event* events, int capacity, std::int64_t ns,
               const sigset_t* mask) noexcept;
 
-// Without a limit.
+// Waits without a limit.
 int CondWait(pthread_cond_t* condition, pthread_mutex_t* mutex);
 int SemaphoreWait(sem_t* semaphore);  // 0 or -1 with errno
 int Join(pthread_t thread, void** result);

@@ -33,7 +33,7 @@ using base::SimTime;
 // sleeps less: it may only be waiting for others that do.
 constexpr std::int64_t kLongestRealSleepNs = 5'000'000'000;
 constexpr std::int64_t kLongestStartUpSleepNs = 1'000'000'000;
-// From here on what a rank has started sleeps in virtual time.
+// Processes that a rank has started sleep in virtual time from this length on.
 constexpr std::int64_t kShortestVirtualSleepNs = 1'000'000'000;
 // Before a virtual sleep ends for want of anything else to happen, others get this much real time
 // to say what they wait for: who started the sleep may have set a timer.

@@ -1,4 +1,5 @@
-// What the time tests share: reading clocks past the shim, and a job for the process under test.
+// Shares what the time tests need: reading clocks past the shim, and a job for the process under
+// test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +15,7 @@
 
 namespace eidolon::shim::time {
 
-// As the program reads it: through the exported clock_gettime.
+// Reads the clock as the program does: through the exported clock_gettime.
 inline std::int64_t ReadNs(clockid_t id) {
   timespec now{};
   clock_gettime(id, &now);

@@ -71,7 +71,7 @@ TimedWait::TimedWait(const void* object, base::SimTime deadline) noexcept : dead
 std::int64_t TimedWait::SliceNs() const noexcept {
   const std::int64_t elapsed = real::MonotonicNs() - started_real_ns_;
   const std::int64_t left = budget_real_ns_ - elapsed;
-  // Beyond the budget, between two looks at the process.
+  // The wait is beyond its budget, between two looks at the process.
   if (left <= 0 && Last().activity.taken_ns != 0) return kLookSliceNs;
   const std::int64_t slice = elapsed < kLongWaitNs ? kSliceNs : kLongWaitsSliceNs;
   return std::clamp<std::int64_t>(left, 0, std::max(slice, PacedSliceNs()));

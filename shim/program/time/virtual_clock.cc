@@ -35,9 +35,9 @@ constexpr Duration kPollingStep = Duration::Microseconds(1);
 // So many waits between two of them are taken for the machine's: the interpreter's lock is waited
 // for in turns of 5 ms, a minute in all, and every turn reads the clock.
 constexpr int kYields = 12'000;
-// What start-up lasts in the fixed host model, or the next multiple if its sleeps were longer.
-// Ranks that look for each other sleep in it as often as the simulating machine makes them, and
-// from its end on the program's clocks must be the same in every run.
+// Length of start-up in the fixed host model, or the next multiple if its sleeps were longer. Ranks
+// that look for each other sleep in it as often as the simulating machine makes them, and from its
+// end on the program's clocks must be the same in every run.
 constexpr Duration kFixedStartUp = Duration::Milliseconds(10'000);
 // After a wait that expired, clocks show a time later than the deadline, as they do on a real
 // machine: programs compare with "later", not with "at".
@@ -144,13 +144,13 @@ core::Session* ContinuedSession() noexcept {
   return session;
 }
 
-// In a process without a session.
+// Raises the clock in a process without a session.
 void RaiseOwn(SimTime shown) noexcept {
   const Duration before = handed_over.load(std::memory_order_relaxed) ? StartUp() : Duration{};
   Raise(own_ps, (shown - before).ps);
 }
 
-// How often the calling thread has read the clock, and waited, while it stood still.
+// Counts of clock reads and waits of the calling thread while the clock stood still.
 struct Standstill {
   SimTime at;
   int reads = 0;

@@ -25,7 +25,7 @@
 
 namespace eidolon::shim::time {
 
-// Whether this process belongs to a simulated job. Reads the environment once.
+// Returns whether this process belongs to a simulated job. Reads the environment once.
 bool InJob() noexcept;
 
 // Virtual time as the calling thread sees it. Requires: InJob().

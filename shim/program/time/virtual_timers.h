@@ -22,7 +22,7 @@ namespace eidolon::shim::time {
 
 enum class TimerKind : std::uint8_t { kInterval, kPosix, kDescriptor };
 
-// Which timer of its kind: 0, a timer_t, a descriptor.
+// Identifies a timer of its kind: 0, a timer_t, a descriptor.
 struct TimerName {
   TimerKind kind = TimerKind::kInterval;
   std::uintptr_t id = 0;
@@ -34,7 +34,7 @@ struct TimerSetting {
   base::Duration interval;  // Zero: it expires once.
 };
 
-// What the program reads: the rest, and the interval.
+// Values that the program reads: the rest, and the interval.
 struct TimerRest {
   base::Duration left;
   base::Duration interval;

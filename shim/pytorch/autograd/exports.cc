@@ -30,7 +30,7 @@
 #include "shim/gpu/memory/memory.h"
 #include "shim/pytorch/autograd/kept_memory.h"
 
-// As PyTorch declares them.
+// These are declared as in PyTorch.
 namespace c10 {
 
 struct Device {
@@ -72,8 +72,8 @@ Report PytorchsOwn() noexcept {
   return own;
 }
 
-// Whether blocks of one size are given back by autograd itself, not by code that shards parameters.
-// Looking takes microseconds; what was seen a few times is taken to stay so.
+// Detects whether blocks of one size are released by autograd itself, not by code that shards
+// parameters. Looking takes microseconds; what was seen a few times is taken to stay so.
 class Looks {
  public:
   bool IsAutogradsOwn(std::uint64_t bytes) {
@@ -108,7 +108,7 @@ using ThreadMain = void (*)(torch::autograd::Engine*,
 constexpr char kThreadMainName[] =
     "_ZN5torch8autograd6Engine11thread_mainERKSt10shared_ptrINS0_9GraphTaskEE";
 
-// Of the library that `caller` lies in, or of those that it needs.
+// Finds the engine's function in the library that `caller` lies in, or in those that it needs.
 ThreadMain EnginesOwn(const void* caller) {
   static const ThreadMain own = [caller] {
     Dl_info info{};
@@ -133,7 +133,8 @@ Tables& TheTables() {
   return *tables;
 }
 
-// For a timeline. The allocator holds its lock, so that blocks are told in its order.
+// Reports a block for a timeline. The allocator holds its lock, so that blocks are told in its
+// order.
 void TellBlock(core::Session& session, std::uint64_t block, std::int64_t bytes, int device,
                bool is_activation) {
   ring::MemoryBlockRecord record{};

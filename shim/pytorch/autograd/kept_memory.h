@@ -1,5 +1,6 @@
-// What forward passes of PyTorch leave for backward passes: blocks of its allocator that were taken
-// outside of backward passes and that a backward pass gives back. How much that is at most.
+// Tracks the memory that forward passes of PyTorch leave for backward passes: blocks of its
+// allocator that were taken outside of backward passes and that a backward pass releases. How much
+// that is at most.
 //
 // A block shows that it was kept only when it goes. So the table counts by backward passes: when
 // one begins, every block that is there may have been kept for it, and counts for it as soon as it
@@ -19,7 +20,7 @@
 
 namespace eidolon::shim::autograd {
 
-// Of one GPU. Not thread safe.
+// Memory of one GPU. Not thread safe.
 class KeptMemory {
  public:
   // A block taken outside of backward passes. Ends the backward pass that ran.
@@ -27,7 +28,7 @@ class KeptMemory {
   // A backward pass takes or gives back a block; the first time, it begins.
   void NoteBackward();
 
-  // Of a block that Take was told of.
+  // Returns the size of a block that Take has recorded.
   std::optional<std::uint64_t> BytesOf(std::uint64_t address) const;
   // The block is given back. `kept`: by a backward pass, for which it was kept.
   void GiveBack(std::uint64_t address, bool kept);

@@ -1,5 +1,5 @@
-// Where the program calls a collective of Gloo. It runs on a thread of Gloo's, which has no Python
-// frames; the program's thread passes by before.
+// Finds the line where the program calls a collective of Gloo. It runs on a thread of Gloo's, which
+// has no Python frames; the program's thread passes by before.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace eidolon::shim::gloo {
 // The calling thread's line is that of the collective with this tag. The last ones are kept.
 void KeepCallLine(const Context* context, std::uint32_t tag);
 
-// Whether this function of PyTorch is among the innermost frames of the calling thread.
+// Returns whether this function of PyTorch is among the innermost frames of the calling thread.
 bool TorchRuns(const char* function);
 
 struct CallLine {

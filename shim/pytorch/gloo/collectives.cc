@@ -69,7 +69,7 @@ void Report(const Call& call, const Inputs& inputs, std::string_view collective,
   note(where.c_str());
 }
 
-// What all members give, reduced in the order of their ranks.
+// Returns what all members give, reduced in the order of their ranks.
 std::string Total(Inputs* inputs, std::int32_t size, std::size_t elements,
                   const Reduction& reduce) {
   std::string total = inputs->Of(0);
@@ -93,7 +93,7 @@ std::string FromRoot(const Call& call, std::int32_t root, const void* data, std:
   return std::string(static_cast<const char*>(data), bytes);
 }
 
-// Of all live members at the root, nothing elsewhere.
+// Returns the bytes of all live members at the root, nothing elsewhere.
 ByRank AtRoot(const Call& call, std::int32_t root, const void* data, std::size_t bytes) {
   if (call.context->rank != root) {
     if (call.group->twins().IsMirrored(root)) return {};

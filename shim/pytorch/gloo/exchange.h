@@ -28,7 +28,7 @@ struct Part {
   std::size_t bytes = 0;
 };
 
-// How many bytes another live member has for this one.
+// Number of bytes that another live member has for this one.
 struct Expected {
   std::int32_t rank = 0;
   std::size_t bytes = 0;

@@ -80,8 +80,8 @@ void ExpectToConnectLater() {
       "it is made, and mirrored ranks have no Gloo; leave that variable alone");
 }
 
-// That of the context which a buffer was made for: gloo::transport::tcp::UnboundBuffer's first
-// member.
+// Returns the group of the context which a buffer was made for:
+// gloo::transport::tcp::UnboundBuffer's first member.
 std::shared_ptr<const Group> GroupOf(const Buffer* buffer) {
   const void* transport = nullptr;
   std::memcpy(&transport, buffer + 1, sizeof(transport));

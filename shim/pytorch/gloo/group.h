@@ -28,7 +28,7 @@ class Group {
   Group(const folding::Fold& fold, base::Result<std::vector<folding::RankRun>> members,
         bool is_pytorchs = false);
 
-  // Whether a member is a mirrored rank, or may be.
+  // Returns whether a member is a mirrored rank, or may be.
   bool has_mirrored_ranks() const { return has_mirrored_ranks_; }
   bool is_pytorchs() const { return is_pytorchs_; }
   // End the job when nobody knows who the members are, or whom one of them mirrors.
@@ -45,8 +45,8 @@ class Group {
   mutable std::optional<folding::Twins> twins_;
 };
 
-// By the addresses of the objects of Gloo that belong to it. A null group: there is none any more,
-// another object may have been here.
+// Keeps a group by the addresses of the objects of Gloo that belong to it. A null group: there is
+// none any more, another object may have been here.
 void KeepGroup(const void* object, std::shared_ptr<const Group> group);
 // Null: an object of a group without mirrored ranks.
 std::shared_ptr<const Group> FindGroup(const void* object);

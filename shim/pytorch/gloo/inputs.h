@@ -1,4 +1,5 @@
-// What every member of a group puts into a collective of Gloo, when only live ones have said it.
+// Derives the input of every member of a group to a collective of Gloo when only live members have
+// sent theirs.
 //
 // Mirrored ranks follow the rules of NCCL's collectives
 // (services/network/communicator/mirrored_ranks.h). Gloo is not told of what type the elements are,
@@ -19,7 +20,7 @@ namespace eidolon::shim::gloo {
 // Bytes by member of the group.
 using ByRank = std::map<std::int32_t, std::string>;
 
-// Of one collective; not thread safe.
+// Inputs of one collective; not thread-safe.
 class Inputs {
  public:
   // `live`: of all live members that give something. Keeps the twins.
@@ -30,12 +31,14 @@ class Inputs {
   // what is in front.
   void AreSizesOfObjects();
 
-  // What `rank` gives. Valid until the next call. Requires: its twin, or itself, gives something.
+  // Returns what `rank` gives. Valid until the next call. Requires: its twin, or itself, gives
+  // something.
   const std::string& Of(std::int32_t rank);
   // The same, cut or filled with zeros to that many bytes.
   const std::string& Of(std::int32_t rank, std::size_t bytes);
 
-  // Whether something that was asked for follows from no rule, and is that of a live member.
+  // Returns whether something that was requested follows from no rule, and is that of a live
+  // member.
   bool has_guessed() const { return has_guessed_; }
 
  private:

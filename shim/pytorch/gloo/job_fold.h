@@ -12,7 +12,7 @@ namespace eidolon::shim::gloo {
 // live ranks. As in EIDOLON_FOLD and EIDOLON_LIVE_RANKS.
 base::Result<folding::Fold> ReadFold(std::string_view fold, std::string_view live);
 
-// Of this process. Not folded: the job is not, or this is not a process of a job.
+// Returns the fold of this process. Not folded: the job is not, or this is not a process of a job.
 const folding::Fold& JobFold();
 
 }  // namespace eidolon::shim::gloo

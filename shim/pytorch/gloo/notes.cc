@@ -28,7 +28,7 @@ EIDOLON_GLOO_EXPORT void eidolon_note_guessed_values(const char* where) {
   session->Append(&record.header, sizeof(record), {&tail, 1});
 }
 
-// Whether this function of PyTorch is among the innermost frames of the calling thread.
+// Returns whether this function of PyTorch is among the innermost frames of the calling thread.
 EIDOLON_GLOO_EXPORT int eidolon_torch_runs(const char* function) {
   return eidolon::shim::core::TorchRuns({function}) ? 1 : 0;
 }

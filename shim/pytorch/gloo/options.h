@@ -59,7 +59,7 @@ struct AllToAllvOptions {
   std::shared_ptr<Context> context;
   BufferPointer in;
   BufferPointer out;
-  // In bytes, by rank.
+  // Offsets in bytes, by rank.
   std::vector<std::size_t> in_offset;
   std::vector<std::size_t> in_length;
   std::vector<std::size_t> out_offset;

@@ -1,6 +1,6 @@
-// Which ranks of the job the members of a group are. Neither NCCL nor Gloo says: who makes a
-// communicator knows its own rank and the size alone. In folded jobs most members never call, so
-// that somebody has to know who they are.
+// Determines which ranks of the job the members of a group are. Neither NCCL nor Gloo says: who
+// makes a communicator knows its own rank and the size alone. In folded jobs most members never
+// call, so that somebody has to know who they are.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace eidolon::shim::torch_groups {
 
-// What a caller knows of its group.
+// Facts that a caller knows of its group.
 struct GroupEntry {
   std::string_view name;    // ncclConfig_t::commName; may be empty.
   std::uint32_t size = 0;   // 0: not known, as in a split.

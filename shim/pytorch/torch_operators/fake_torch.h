@@ -1,4 +1,4 @@
-// What PyTorch declares of its observers, with answers that a test can tell apart.
+// Declares PyTorch's observers, with answers that a test can tell apart.
 #pragma once
 
 #include <cstdint>

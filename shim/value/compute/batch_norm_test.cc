@@ -67,7 +67,7 @@ class BatchNormTest : public testing::Test {
                   .running_variance = At(kVariance),
                   .saved_mean = At(kSavedMean),
                   .saved_deviation = At(kSavedDeviation)};
-  // Of the channels 1, 2, 5, 7 and 3, 4, -1, 0.
+  // Means of the channels 1, 2, 5, 7 and 3, 4, -1, 0.
   const double mean_[2] = {3.75, 1.5};
   const double variance_[2] = {5.6875, 4.25};
 };
@@ -96,7 +96,7 @@ TEST_F(BatchNormTest, InferenceUsesRunningStatistics) {
              {2 * deviation + 0.5, 4 * deviation + 0.5, -7 * deviation - 1, -6 * deviation - 1});
 }
 
-// Against differences of the loss: the sum of outputs, each times its gradient.
+// The test compares with differences of the loss: the sum of outputs, each times its gradient.
 TEST_F(BatchNormTest, GradientsAreThoseOfTheLoss) {
   const std::vector<float> gradient = {1, -2, 0.5, 3, 2, 1, -1, 0.25};
   const auto loss = [&](Place place, std::size_t at, float step) {

@@ -1,5 +1,5 @@
-// What running kernels for their values costs: two of torch's own, from the library that the
-// environment variable EIDOLON_BENCH_LIBRARY names (libtorch_cuda.so).
+// Measures the cost of running kernels for their values: two of torch's own, from the library that
+// the environment variable EIDOLON_BENCH_LIBRARY names (libtorch_cuda.so).
 #include <benchmark/benchmark.h>
 
 #include <array>

@@ -28,7 +28,7 @@ KernelExperience& ExperienceOf(std::string_view kernel, const ShownVariables* sh
 }
 
 WorkExperience& ExperienceOf(std::uint32_t work) {
-  // In pieces that stay where they are: most works of a step follow each other.
+  // Works are stored in pieces that stay where they are: most works of a step follow each other.
   constexpr std::uint32_t kPiece = 64;
   using Piece = std::array<WorkExperience, kPiece>;
   static auto* const pieces = new std::vector<std::unique_ptr<Piece>>;
@@ -63,7 +63,7 @@ const Footprint* FindFootprint(const ShapeExperience& shape,
 
 namespace {
 
-// What is kept of launches of this shape.
+// Footprints that are kept of launches of this shape.
 struct KeptOfShape {
   base::Digest key;
   ShapeExperience& shape;

@@ -1,4 +1,5 @@
-// What launches taught about later ones: which of their inputs nobody knew, and what they change.
+// Stores what launches show about later ones: which of their inputs were unknown, and what they
+// change.
 //
 // A memo holds for launches of the same kernel and shape whose parameters agree in the words that
 // were read when it was learned. Blocks of parameters hold bytes that no instruction looks at,
@@ -29,12 +30,12 @@ struct UnknownInput {
   std::uint32_t pointer = 0;  // Its place in the parameter block.
   std::uint64_t distance = 0;
 
-  // Behind a launch's pointer; 0 when it has none there.
+  // Returns the address behind a launch's pointer; 0 when it has none there.
   std::uint64_t AddressIn(const LaunchPointers& pointers) const;
   bool operator==(const UnknownInput&) const = default;
 };
 
-// Of launches of one kernel, shape and set of pointers.
+// State of launches of one kernel, shape and set of pointers.
 struct ShapeExperience {
   std::size_t pointers = 0;            // How many.
   const Stores* stores = nullptr;      // Null: not sought yet, or not to be had.
@@ -44,7 +45,7 @@ struct ShapeExperience {
   std::vector<std::pair<Condition, UnknownInput>> unknown_inputs;
   interpret::IdleWarps idle;
   std::deque<std::pair<Condition, Footprint>> footprints;  // Stay where they are.
-  // What other processes learned; nothing: not looked for yet.
+  // Footprints that other processes learned; nothing: not searched for yet.
   std::optional<std::vector<KeptFootprint>> kept;
 };
 
@@ -54,13 +55,13 @@ struct ShapeKey {
   auto operator<=>(const ShapeKey&) const = default;
 };
 
-// Of all launches of one kernel.
+// State of all launches of one kernel.
 struct KernelExperience {
   const MachineCode* code = nullptr;  // Null until somebody asked.
   Writer writer;                      // Who its results are by.
   // The fewest threads with which a launch went on for too long.
   std::uint64_t threads_too_many = ~std::uint64_t{0};
-  // By the places of pointers among its parameters; nothing when its code cannot be read.
+  // Stores by the places of pointers among its parameters; nothing when its code cannot be read.
   std::map<std::vector<std::uint32_t>, std::optional<Stores>> stores;
   std::map<ShapeKey, ShapeExperience> shapes;
   std::optional<std::vector<std::uint32_t>> steady;  // Branches; nothing: not sought yet.
@@ -71,7 +72,7 @@ struct KernelExperience {
   std::optional<std::vector<std::uint32_t>> read_only;
 };
 
-// Of one work: launches that differ in pointers and numbers only (launch.h).
+// State of one work: launches that differ in pointers and numbers only (launch.h).
 struct WorkExperience {
   bool small = false;    // Few threads.
   bool refused = false;  // Not to be run any more.
@@ -88,7 +89,7 @@ KernelExperience& ExperienceOf(std::string_view kernel, const ShownVariables* sh
 // Empty the first time: kernel is null.
 WorkExperience& ExperienceOf(std::uint32_t work);
 
-// Where an unknown input of such a launch is unknown again, if anywhere. Pointers among
+// Returns where an unknown input of such a launch is unknown again, if anywhere. Pointers among
 // `parameters` may be blanked, here and below: conditions look at their lowest bytes only.
 std::optional<UnknownInput> FindUnknown(const ShapeExperience& shape,
                                         std::span<const std::byte> parameters,

@@ -86,7 +86,7 @@ TEST_F(ExperienceTest, AKernelTeachesOnlySoOften) {
 
   EXPECT_EQ(learned->buffers.size(), 0u);
   EXPECT_EQ(learned->writes.size(), 2u);
-  // From then on for every launch that has no memo.
+  // The footprint holds from then on for every launch that has no memo.
   EXPECT_EQ(taken->buffers.size(), 2u);
   EXPECT_EQ(taken->writes.size(), 0u);
   EXPECT_EQ(Find({.flag = 7}), taken);

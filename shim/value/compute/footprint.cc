@@ -28,12 +28,12 @@ using interpret::Stop;
 
 constexpr std::size_t kMostPointers = 1000;
 constexpr std::size_t kMostWrites = 64;
-// Of a whole launch, of one of many blocks, and of those that are run of many.
+// Limits of a whole launch, of one of many blocks, and of those that are run of many.
 constexpr interpret::Limits kWholeLimits{.warp_steps = 400'000};
 constexpr interpret::Limits kBlockLimits{.warp_steps = 300'000};
 constexpr interpret::Limits kSampleLimits{.warp_steps = 3'000'000};
 
-// What one run did behind one pointer.
+// Bytes that one run touched behind one pointer.
 struct Touched {
   struct Range {
     std::int64_t begin;

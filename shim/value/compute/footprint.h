@@ -1,4 +1,4 @@
-// Where a kernel writes when what it reads is not known, or when it is too large to be run.
+// Determines where a kernel writes when its inputs are unknown, or when it is too large to be run.
 //
 // First its code is looked at (interpret/stores.h): which stores there are, which pointers of the
 // launch they go through, and whether values in memory move or decide them. An address that was
@@ -28,7 +28,7 @@
 
 namespace eidolon::shim::compute {
 
-// What a launch changes, for all launches that differ in pointers only.
+// Changes of a launch, for all launches that differ in pointers only.
 struct Footprint {
   // Bytes relative to a pointer of the launch.
   struct Write {
@@ -43,7 +43,7 @@ struct Footprint {
   bool everything = false;              // Memory that no pointer leads to, too.
 };
 
-// For people who look for what became unknown.
+// Describes the footprint for people who look for what became unknown.
 std::string Describe(const Footprint& footprint);
 
 // True when every store goes through one of the launch's pointers or to a variable.
@@ -62,7 +62,7 @@ void Apply(const Footprint& footprint, const LaunchPointers& pointers, const Are
 bool MayChange(const Footprint& footprint, const LaunchPointers& pointers, const Arena& arena,
                const Arena::Range& range);
 
-// Which of so many pointers the stores may go through.
+// Returns which of so many pointers the stores may go through.
 std::vector<std::uint32_t> WrittenPointers(const Stores& stores, std::size_t count);
 bool WritesVariables(const Stores& stores);
 

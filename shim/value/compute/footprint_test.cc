@@ -38,7 +38,7 @@ struct ScaleParameters {
 
 class FootprintTest : public testing::Test {
  protected:
-  // What a launch of scale(out, 2, count) with 128 threads a block changes.
+  // Returns what a launch of scale(out, 2, count) with 128 threads a block changes.
   Footprint LearnScale(const ScaleParameters& parameters, bool whole) {
     const MachineCode& code =
         FindMachineCode(gpu::SampleFatBinary().data(), "scale", {9, 0}, store_);
@@ -214,7 +214,7 @@ TEST(BarrenBuffersTest, ABufferIsAskedForAgainWhenMemoryOrWhatIsKnownChanged) {
   EXPECT_TRUE(barren.IsBarren(kFootprintBuffer + 16, arena, store));
   EXPECT_EQ(asked, 1);
 
-  // Behind the buffer, which then grows.
+  // The write lies behind the buffer, which then grows.
   store.Fill(kFootprintBuffer + 4096, 7, 1, 1);
   EXPECT_TRUE(barren.IsBarren(kFootprintBuffer + 8, arena, store));
   size = 8192;

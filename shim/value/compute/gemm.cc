@@ -21,7 +21,7 @@ namespace {
 constexpr double kMostGemmWork = 1 << 24;
 constexpr double kMostElements = 1 << 20;
 
-// To a significand of 10 bits, to nearest, ties away from zero.
+// Rounds to a significand of 10 bits, to nearest, ties away from zero.
 double RoundToTf32(double value) {
   auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
   if ((bits & 0x7f800000u) != 0x7f800000u) bits = (bits + 0x1000u) & ~0x1fffu;

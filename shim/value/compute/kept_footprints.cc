@@ -217,7 +217,7 @@ std::vector<KeptFootprint> KeptFootprints::Load(base::Digest key, std::size_t po
   if (!bytes) return {};
   auto all = Parse(*bytes, build_, key, pointers);
   if (all) return std::move(*all);
-  // For the agent, which counts them (services/agent/launch/code_folder.h).
+  // The agent counts these files (services/agent/launch/code_folder.h).
   if (rename(path.c_str(), (path + ".refused").c_str()) != 0) unlink(path.c_str());
   return {};
 }

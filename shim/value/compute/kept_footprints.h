@@ -21,8 +21,8 @@
 
 namespace eidolon::shim::compute {
 
-// What footprints depend on beside their conditions. `code`: of the cubin. `pointers` of the
-// learning's launch are told by their places.
+// Returns what footprints depend on beside their conditions. `code`: of the cubin. `pointers` of
+// the learning's launch are told by their places.
 base::Digest KeyOf(base::Digest code, std::string_view kernel, const Learning& learning);
 
 struct KeptFootprint {
@@ -61,7 +61,7 @@ std::optional<std::vector<KeptFootprint>> Parse(std::span<const std::byte> bytes
                                                 base::Digest build, base::Digest key,
                                                 std::size_t pointers);
 
-// Of the folder that the agent names to the server's processes (EIDOLON_INDEX_DIR).
+// Returns those of the folder that the agent names to the server's processes (EIDOLON_INDEX_DIR).
 const KeptFootprints& ProcessKeptFootprints();
 
 }  // namespace eidolon::shim::compute

@@ -61,10 +61,10 @@ class KnownResults {
     std::size_t size() const;
   };
 
-  // Of the code, shape and parameters.
+  // Hashes the code, shape and parameters.
   static std::uint64_t KeyOf(const interpret::Program& program, const interpret::Launch& launch);
   void Forget(std::list<Result>::iterator result);
-  // Of the launches of this key.
+  // Forgets the oldest launch of this key.
   void ForgetOldestOf(std::uint64_t key);
   // False: some byte is not known.
   static bool Fill(Bytes* bytes, const value::Store& store);

@@ -39,7 +39,7 @@ constexpr interpret::Limits kLaunchLimits{.warp_steps = 3'000'000,
 constexpr interpret::Limits kJoinLimits{.warp_steps = 24'000'000};
 // Declared vectors that one launch may read.
 constexpr int kMostProvided = 8;
-// How far behind a pointer an address still counts as of its buffer.
+// An address this far behind a pointer still counts as part of its buffer.
 constexpr std::uint64_t kReach = std::uint64_t{1} << 32;
 
 interpret::Workspace& TheWorkspace() {  // Under Pending's lock.
@@ -80,7 +80,7 @@ class RecordedLaunch : public value::Deferred {
     NotePlausible(experience);
   }
 
-  // By the kernel's stores and by what earlier launches of the shape taught.
+  // Predicts by the kernel's stores and by what earlier launches of the shape showed.
   value::Lookahead Foresee(value::Store& store, std::uint64_t address, std::size_t size,
                            const Before& before) override {
     using value::Lookahead;
@@ -177,7 +177,7 @@ class RecordedLaunch : public value::Deferred {
                   kernel_.name, arena_, kLaunchLimits, *experience.kernel, store);
   }
 
-  // What such a kernel gives stands at the beginning of memory that it writes.
+  // The result of such a kernel stands at the beginning of memory that it writes.
   void NotePlausible(const WorkExperience& experience) const {
     const PlausibleKind kind = experience.kernel->plausible;
     if (kind == PlausibleKind::kNone || kernel_.writes_its_buffers_only) return;
@@ -245,7 +245,7 @@ class RecordedLaunch : public value::Deferred {
     return to;
   }
 
-  // With all parameters, which stay where they are until the next call.
+  // Returns a launch with all parameters, which stay where they are until the next call.
   interpret::Launch WholeLaunch() const {
     static auto* const parameters = new std::vector<std::byte>;  // Under Pending's lock.
     parameters->assign((block_.size() + 7) / 8 * 8, std::byte{});
@@ -381,7 +381,7 @@ class RecordedLaunch : public value::Deferred {
     NoteAuthor(written, pointers_, experience.kernel->writer, store);
   }
 
-  // As every launch does that is not recorded: what its pointers lead to is unknown now.
+  // Marks the targets of its pointers as unknown, as for every launch that is not recorded.
   void DisturbAllBuffers(const WorkExperience& experience, value::Store& store) const {
     const value::Author author = experience.kernel->writer.author;
     value::Origin origin{.author = author, .call = store.authors().NextCall(author)};

@@ -26,7 +26,7 @@ struct RecordedKernel {
   const ShownVariables* shown = nullptr;  // Of its module, on its device; stays as it is.
   bool writes_first_only = false;         // Of its pointers.
   bool joins_tensors = false;             // Each by a row of blocks, most of which may be idle.
-  // When it is not run, only what its pointers lead to counts as written.
+  // The targets of its pointers alone count as written if the kernel is not run.
   bool writes_its_buffers_only = false;
 };
 
@@ -42,8 +42,8 @@ bool IsOn() noexcept;
 
 // Worth running: few threads. Decided before anything is known about the kernel.
 bool IsSmall(const RecordedShape& shape) noexcept;
-// What counts of the launch of a kernel that joins tensors: as many threads for each of them as
-// would fill the GPU, however few bytes there are.
+// Returns the relevant shape of the launch of a kernel that joins tensors: as many threads for each
+// of them as would fill the GPU, however few bytes there are.
 RecordedShape OneRow(RecordedShape shape) noexcept;
 
 // A word of a parameter block that is a number to compute with.

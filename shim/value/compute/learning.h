@@ -1,5 +1,4 @@
-// What a kernel's footprint is learned from: its code, a launch, and the stores that were found in
-// it.
+// Learns a kernel's footprint from its code, a launch, and the stores that were found in it.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +25,10 @@ struct Learning {
   bool whole = false;
   // interpret::FindSteadyBranches(program), where somebody has them.
   const std::vector<std::uint32_t>* steady = nullptr;
-  // When given: a mark for each word of the parameters that the answer depends on.
+  // If given, receives a mark for each word of the parameters that the answer depends on.
   std::vector<std::uint8_t>* words_read = nullptr;
-  // When given: set where a variable of the module was looked at. Then the answer holds for what
-  // the variables are now, and where they lie in this process.
+  // If given, is set where a variable of the module was read. Then the answer holds for what the
+  // variables are now, and where they lie in this process.
   bool* saw_variables = nullptr;
 };
 

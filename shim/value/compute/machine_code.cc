@@ -77,7 +77,7 @@ class Cache {
     }
   }
 
-  // Of a cubin that is not kept.
+  // Reads a cubin that is not kept.
   base::Result<MachineCode> Read(cubin::Bytes cubin, std::string_view name, value::Store& store) {
     const std::lock_guard guard(mutex_);
     Image image;
@@ -191,7 +191,7 @@ class Cache {
     const auto [place, added] = addresses_.try_emplace({image.start, section}, next_address_);
     if (added) {
       const std::uint64_t bytes = image.program.sections[section].bytes;
-      // Behind the end, where kernels fault, when a file claims too much.
+      // The limit is behind the end, where kernels fault, when a file claims too much.
       const std::uint64_t left = kModuleEnd - next_address_;
       const std::uint64_t wanted = (std::min(bytes, left) / kSectionGap + 2) * kSectionGap;
       next_address_ += std::min(wanted, left);
@@ -275,7 +275,7 @@ class Cache {
     }
   }
 
-  // Where kernels find what lies at `offset` of the section.
+  // Returns where kernels find what lies at `offset` of the section.
   std::uint64_t PlaceOf(const Image& image, std::uint32_t section, std::uint64_t offset,
                         const std::vector<Moved>& moved) {
     for (const Moved& variable : moved) {

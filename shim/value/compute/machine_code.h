@@ -20,7 +20,7 @@
 
 namespace eidolon::shim::compute {
 
-// Where the variables of modules lie for interpreted kernels: outside emulated device memory.
+// The variables of modules lie here for interpreted kernels: outside emulated device memory.
 inline constexpr std::uint64_t kModuleBegin = 0x7c0000000000;
 inline constexpr std::uint64_t kModuleEnd = 0x7d0000000000;
 
@@ -42,12 +42,12 @@ struct SetConstant {
 
 struct MachineCode {
   std::unique_ptr<interpret::Program> program;  // Null when the kernel cannot be run.
-  // Of the cubin that it was made from; zero when variables of the program were put into it.
+  // Digest of the cubin that it was made from; zero when variables of the program were put into it.
   base::Digest content;
   std::string refusal;  // Then why.
   // Shown ones, when the kernel reads bank 3. Each lies within the bank.
   std::vector<SetConstant> constants;
-  // Where variables that kernels can write lie; also when the kernel cannot be run.
+  // Ranges of variables that kernels can write; also when the kernel cannot be run.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> variables;
 };
 

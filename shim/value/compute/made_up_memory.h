@@ -1,5 +1,5 @@
-// What a kernel is shown when nobody knows what it reads: memory that holds made-up values wherever
-// it looks, and pointers that lead into windows of their own.
+// Memory for a kernel whose inputs are unknown: it holds made-up values at every address, and
+// pointers that lead into windows of their own.
 #pragma once
 
 #include <cstddef>

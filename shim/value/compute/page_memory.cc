@@ -22,7 +22,7 @@ class ResultWriter {
  public:
   explicit ResultWriter(value::Store& store) : store_(store) {}
 
-  // Within a page.
+  // Writes within a page.
   void Write(std::uint64_t begin, const unsigned char* bytes, std::size_t size) {
     store_.Write(begin, bytes, size);
     const bool continues = begin == last_end_ && begin % kPageBytes == 0;

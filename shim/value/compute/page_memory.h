@@ -18,7 +18,7 @@ namespace eidolon::shim::compute {
 // at a time.
 class PageStock {
  public:
-  // Whatever the page holds.
+  // Takes a page, whatever it holds.
   std::unique_ptr<interpret::Page> Take();
   // Keeps some, and frees the others.
   void Give(std::unique_ptr<interpret::Page> page);
@@ -46,7 +46,7 @@ class PageMemory : public interpret::Memory {
   // Ranges [begin, end) that were written, or read, in order; each within a page.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> Written() const;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> Read() const;
-  // From the address on, to the end of its page. Requires: the page was touched.
+  // Returns the bytes from the address on, to the end of its page. Requires: the page was touched.
   const unsigned char* BytesAt(std::uint64_t address) const;
   // Puts what was written into the store.
   void Commit(value::Store& store) const;
@@ -65,7 +65,7 @@ class PageMemory : public interpret::Memory {
   const Arena& arena_;
   PageStock& stock_;
   std::vector<Entry> pages_;  // As they were touched.
-  // Where they are in `pages_`; empty while these are so few that looking at each is quicker.
+  // Positions in `pages_`; empty while these are so few that looking at each is quicker.
   std::unordered_map<std::uint64_t, std::size_t> index_;
 };
 

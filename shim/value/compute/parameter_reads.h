@@ -1,4 +1,4 @@
-// What the code of a kernel reads of its parameters.
+// Determines which of its parameters the code of a kernel reads.
 #pragma once
 
 #include <optional>
@@ -10,9 +10,10 @@
 
 namespace eidolon::shim::compute {
 
-// Of the kernel `name` in the image (fat binary or cubin) at `image`, which is readable, as the
-// GPUs of this process, all of this capability, run it. Nothing when there is no machine code for
-// them, or an instruction of it is not known. Thread safe; unpacks the image, so ask once a kernel.
+// Finds the reads of the kernel `name` in the image (fat binary or cubin) at `image`, which is
+// readable, as the GPUs of this process, all of this capability, run it. Nothing when there is no
+// machine code for them, or an instruction of it is not known. Thread safe; unpacks the image, so
+// ask once a kernel.
 std::optional<std::vector<interpret::ParameterRead>> FindParameterReads(
     const void* image, std::string_view name, cubin::Capability capability);
 

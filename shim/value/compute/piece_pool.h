@@ -20,7 +20,7 @@ class PiecePool {
   void Give(void* piece) noexcept;
 
  private:
-  // Before each piece: what it is while it is used, the next one while it is free.
+  // Head before each piece: its size while it is used, the next one while it is free.
   union alignas(16) Head {
     std::size_t kind;
     Head* next;

@@ -15,7 +15,7 @@ constexpr std::string_view kClassLossName = "nll_loss_forward_reduce_cuda_kernel
 constexpr double kMostClasses = 1e9;
 constexpr double kMostFrames = 1e12;
 
-// Of a type's mangled name at the beginning of the text.
+// Parses a type's mangled name at the beginning of the text.
 std::optional<ElementType> TypeAt(std::string_view text) {
   if (text.starts_with("f")) return ElementType::kFloat32;
   if (text.starts_with("d")) return ElementType::kFloat64;

@@ -1,6 +1,6 @@
-// Which kernels of PyTorch and XLA give a number that the host is likely to read and that cannot be
-// zero, and what it plausibly is: of the right sign and order, from the launch's parameters where
-// they tell.
+// Lists kernels of PyTorch and XLA whose result the host is likely to read and that cannot be zero,
+// with plausible results: of the right sign and order, from the launch's parameters where they show
+// it.
 #pragma once
 
 #include <cstddef>
@@ -31,14 +31,14 @@ constexpr bool IsOfOneThread(PlausibleKind kind) {
   return kind == PlausibleKind::kMeanOfXla || kind == PlausibleKind::kNormOfXla;
 }
 
-// By the kernel's mangled name.
+// Determines the kind by the kernel's mangled name.
 PlausibleKind PlausibleKindOf(std::string_view mangled);
 
-// What such a kernel gives. `parameters` as the device reads them. Nothing: its types or parameters
-// are not those that are known here. A loss over C classes: ln C, as of equal probabilities, for
-// each of the frames that are added up. A mean: 0.5, which may be an error as well as a share. A
-// norm: 1. So is a sum of everything, of whose order nothing is known, but which programs divide
-// by; of sums that are many, gradients of biases say, nobody knows anything.
+// Returns what such a kernel gives. `parameters` as the device reads them. Nothing: its types or
+// parameters are not those that are known here. A loss over C classes: ln C, as of equal
+// probabilities, for each of the frames that are added up. A mean: 0.5, which may be an error as
+// well as a share. A norm: 1. So is a sum of everything, of whose order nothing is known, but which
+// programs divide by; of sums that are many, gradients of biases say, nobody knows anything.
 std::optional<value::PlausibleResult> PlausibleResultOf(PlausibleKind kind,
                                                         std::string_view mangled,
                                                         std::span<const std::byte> parameters);

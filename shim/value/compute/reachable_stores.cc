@@ -48,7 +48,7 @@ std::vector<interpret::BlockTrace> WatchSomeBlocks(const Learning& learning,
   return traces;
 }
 
-// Of branches that go one way in each trace.
+// Returns the decisions of branches that go one way in each trace.
 std::vector<interpret::Decision> SteadyDecisions(std::span<const std::uint32_t> steady,
                                                  std::span<const interpret::BlockTrace> traces) {
   std::vector<interpret::Decision> decisions;

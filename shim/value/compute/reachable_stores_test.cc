@@ -61,7 +61,7 @@ class ReachableStoresTest : public testing::TestWithParam<const char*> {
     std::uint32_t count = 250'000;
     std::uint32_t unused = 0;
   };
-  // What a launch of a kernel changes; `words`: what of its parameters counted.
+  // Learns the changes of a launch of a kernel; `words` receives the parameters that counted.
   template <typename Parameters>
   Footprint Learn(const std::string& kernel, const Parameters& parameters,
                   const interpret::Dims& grid, bool whole = false,
@@ -79,7 +79,7 @@ class ReachableStoresTest : public testing::TestWithParam<const char*> {
                            .words_read = words},
                           store_);
   }
-  // Of reduce() with so many blocks.
+  // Learns the footprint of reduce() with so many blocks.
   Footprint LearnReduce(const Reduce& parameters, std::uint32_t blocks, bool whole,
                         std::vector<std::uint8_t>* words = nullptr) {
     return Learn("reduce", parameters, {blocks, 1, 1}, whole, words);

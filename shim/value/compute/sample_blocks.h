@@ -1,4 +1,4 @@
-// Which blocks of a large grid are run to see where all of them write.
+// Chooses the blocks of a large grid that are run to see where all of them write.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace eidolon::shim::compute {
 
 // Blocks count through the grid, x first. Requires: the grid has blocks.
 
-// Where rows begin that are first or last.
+// Returns where rows begin that are first or last.
 std::vector<std::uint64_t> OuterRows(const interpret::Dims& grid);
 
 // The blocks at the corners and some between them.

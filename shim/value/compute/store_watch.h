@@ -1,4 +1,4 @@
-// Which stores of a kernel happen while it runs.
+// Records which stores of a kernel happen while it runs.
 #pragma once
 
 #include <cstddef>

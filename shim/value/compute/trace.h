@@ -1,5 +1,5 @@
-// For people who look for the kernel that was not computed: with EIDOLON_TRACE_VALUES set, a line
-// on standard error for each kernel that was run or refused.
+// Prints, for people who look for the kernel that was not computed, a line on standard error for
+// each kernel that was run or refused, with EIDOLON_TRACE_VALUES set.
 #pragma once
 
 #include <cstddef>

@@ -63,7 +63,8 @@ class UnreadLaunch : public value::UnreadResult {
   const interpret::Limits limits_;
 };
 
-// Where the launch may write: from its only written pointer on, to the end of what that leads to.
+// Returns where the launch may write: from its only written pointer on, to the end of what that
+// leads to.
 std::optional<Arena::Range> RangeOf(const Learning& learning, const Arena& arena) {
   const std::size_t count = learning.pointers.list.size();
   const std::vector<std::uint32_t> written = WrittenPointers(learning.stores, count);
@@ -75,10 +76,10 @@ std::optional<Arena::Range> RangeOf(const Learning& learning, const Arena& arena
   return Arena::Range(begin, buffer->second);
 }
 
-// Where the launch's writes end, seen from its first blocks, none of which writes less than a later
-// one: behind as many bytes as all blocks write if each writes as much, or at the range's end where
-// they leave gaps or write nothing. Nothing where these blocks read memory, write elsewhere, or
-// foretell a launch beyond the limits.
+// Returns where the launch's writes end, seen from its first blocks, none of which writes less than
+// a later one: behind as many bytes as all blocks write if each writes as much, or at the range's
+// end where they leave gaps or write nothing. Nothing where these blocks read memory, write
+// elsewhere, or foretell a launch beyond the limits.
 std::optional<std::uint64_t> EndOfWrites(const Learning& learning, const Arena& arena,
                                          const Arena::Range& range,
                                          const interpret::Limits& limits) {

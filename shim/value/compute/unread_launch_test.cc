@@ -48,7 +48,7 @@ class UnreadLaunchTest : public testing::TestWithParam<const char*> {
     std::uint32_t number = 0;
     std::uint32_t unused = 0;
   };
-  // Of 128 threads in each of so many blocks.
+  // Launches 128 threads in each of so many blocks.
   bool PutOffLaunch(const std::string& file, const std::string& kernel,
                     const Parameters& parameters, std::uint32_t blocks = kUnreadBlocks,
                     std::uint64_t most_steps = 1'000'000) {

@@ -1,5 +1,4 @@
-// What libcublas.so.13 exports: every row of cublas.inc as a function. Decisions are in
-// cublas.policy.
+// Exports libcublas.so.13: every row of cublas.inc as a function. Decisions are in cublas.policy.
 #include <cublasXt.h>
 #include <cublas_v2.h>
 

@@ -122,7 +122,7 @@ cublasStatus_t SetStream(cublasHandle_t handle, cudaStream_t stream) {
   Context* context = Context::Find(handle);
   if (context == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
   context->stream = stream;
-  // As documented: setting the stream resets the workspace to the library's pool.
+  // Setting the stream resets the workspace to the library's pool, as documented.
   context->workspace = nullptr;
   context->workspace_bytes = 0;
   return CUBLAS_STATUS_SUCCESS;

@@ -9,7 +9,7 @@
 
 namespace eidolon::shim::cublas::level2 {
 
-// As many elements of T as take the room of `count` of R.
+// Number of elements of T that take the room of `count` of R.
 template <typename T, typename R>
 constexpr std::int64_t CountAs(std::int64_t count) {
   constexpr auto own = static_cast<std::int64_t>(sizeof(R));

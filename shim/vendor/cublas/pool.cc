@@ -15,7 +15,7 @@ namespace {
 
 std::array<std::atomic<bool>, ring::kMaxDevices> booked{};
 
-// As documented for cublasSetWorkspace: 32 MiB since Hopper, 4 MiB before.
+// Returns the size as documented for cublasSetWorkspace: 32 MiB since Hopper, 4 MiB before.
 std::int64_t PoolBytes(int device) {
   return gpu::PropertiesOf(device).compute_major >= 9 ? 32 << 20 : 4 << 20;
 }

@@ -20,7 +20,7 @@ void Store(void* address, T value) {
   std::memcpy(address, &value, sizeof(value));
 }
 
-// What the host sees of a result that nobody computed.
+// Stores the host's view of a result that was not computed.
 void StoreUnknown(const Routine& routine, const Result& result) {
   const core::Session* session = core::Session::Get();
   const bool one = session != nullptr && (session->header().unknown_reads & 0xff) == 1;

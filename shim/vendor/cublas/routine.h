@@ -13,7 +13,7 @@
 
 namespace eidolon::shim::cublas {
 
-// What a routine does, counted in its own element type.
+// Work of a routine, counted in its own element type.
 struct Routine {
   std::string_view name;  // "cublas.gemv".
   cudaDataType_t type = CUDA_R_32F;
@@ -25,7 +25,7 @@ struct Routine {
   // Batched routines: a table of pointers in device memory, each to output_elements.
   const void* output_table = nullptr;
   std::int64_t table_entries = 0;
-  // What it computes, where that is a GEMM; its scalars are `alpha` and `beta`.
+  // The computed GEMM, if it is one; its scalars are `alpha` and `beta`.
   const compute::Gemm* gemm = nullptr;
   const void* alpha = nullptr;  // Null: one.
   const void* beta = nullptr;   // Null: zero.

@@ -14,7 +14,7 @@
 namespace eidolon::shim::cublas_lt::algorithm {
 namespace {
 
-// What we keep inside cublasLtMatmulAlgo_t.
+// Contents of our cublasLtMatmulAlgo_t.
 struct Configuration {
   static constexpr std::uint32_t kMagic = 0x4c74416c;
   std::uint32_t magic = kMagic;

@@ -19,7 +19,8 @@ struct Attribute {
 // INVALID_VALUE for an unknown number, a null buffer, or a size that is not the field's.
 cublasStatus_t SetAttribute(std::span<const Attribute> table, void* descriptor, int number,
                             const void* value, std::size_t bytes);
-// As documented: with bytes 0 only the size is written, else the value and, if asked for, the size.
+// Follows the documentation: with bytes 0 only the size is written, else the value and, if
+// requested, the size.
 cublasStatus_t GetAttribute(std::span<const Attribute> table, const void* descriptor, int number,
                             void* value, std::size_t bytes, std::size_t* written);
 // The getter's protocol for a value that is at hand.

@@ -1,4 +1,4 @@
-// What libcublasLt.so.13 exports: every row of cublas_lt.inc as a function. Decisions are in
+// Exports libcublasLt.so.13: every row of cublas_lt.inc as a function. Decisions are in
 // cublas_lt.policy.
 #include <cublasLt.h>
 

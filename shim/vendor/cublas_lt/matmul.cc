@@ -117,7 +117,7 @@ struct Arguments {
   void* d;
 };
 
-// What the work computes; nothing when it is not computed.
+// Returns what the work computes; nothing when it is not computed.
 std::optional<compute::Gemm> GemmOf(const MatmulDesc& desc, const Layouts& layouts,
                                     const workload::Gemm& work, const Arguments& in) {
   auto gemm = PlainGemm(desc, work);

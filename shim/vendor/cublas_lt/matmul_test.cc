@@ -149,7 +149,7 @@ TEST_F(MatmulTest, EightBitFloatsNameTheirScaling) {
   ASSERT_EQ(Multiply(), CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(LastGemm().fast_accumulation, 1u);
 
-  // Before Blackwell only a transposed A and a plain B multiply in eight bits.
+  // Only a transposed A and a plain B multiply in eight bits before Blackwell.
   SetDesc(CUBLASLT_MATMUL_DESC_TRANSA, std::int32_t{CUBLAS_OP_N});
   layout::Destroy(a_);
   layout::Create(&a_, CUDA_R_8F_E4M3, 2048, 512, 2048);

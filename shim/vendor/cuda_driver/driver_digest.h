@@ -45,7 +45,7 @@ class Md2Hmac {
   Md2 inner_;
 };
 
-// What one device adds to the digest, in the layout that is digested.
+// Part of the digest for one device, in the layout that is digested.
 struct DigestedDevice {
   std::array<std::uint8_t, 16> uuid;
   std::int32_t pci_domain;
@@ -54,9 +54,9 @@ struct DigestedDevice {
 };
 static_assert(sizeof(DigestedDevice) == 28);
 
-// What the process adds, in the layout that is digested. Versions as cuDriverGetVersion gives them;
-// `thread` is the low half of pthread_self; the addresses are of the tables that the driver gave
-// out and of the entry that was called; `unix_seconds` is the caller's.
+// Part of the digest for the process, in the layout that is digested. Versions as
+// cuDriverGetVersion gives them; `thread` is the low half of pthread_self; the addresses are of the
+// tables that the driver gave out and of the entry that was called; `unix_seconds` is the caller's.
 struct DigestedProcess {
   std::uint32_t driver_version;
   std::uint32_t runtime_version;

@@ -101,7 +101,7 @@ class Table {
 // --- the runtime's interface
 // -----------------------------------------------------------------------
 
-// Of a wrapped fat binary, as compilers embed it.
+// Loads a wrapped fat binary, as compilers embed it.
 CUresult LoadWrapped(CUmodule* module, const void* wrapper) noexcept {
   return core::Enter("cuModuleLoadData", ring::CallClass::kModule, CUDA_ERROR_UNKNOWN,
                      [&] { return module::LoadData(module, wrapper); });
@@ -112,7 +112,7 @@ CUresult LoadWrappedWithOptions(CUmodule* module, const void* wrapper, void*, vo
   return LoadWrapped(module, wrapper);
 }
 
-// Of the bare container.
+// Loads the bare container.
 CUresult LoadContainer(const void* container, CUmodule* module, void*, void*, unsigned) noexcept {
   return LoadWrapped(module, container);
 }
@@ -142,7 +142,7 @@ void GiveWords(void** words, std::size_t* count) noexcept {
 // --- checks
 // ----------------------------------------------------------------------------------------
 
-// Whether a context is a wrapper around another, which none of ours is.
+// Returns whether a context is a wrapper around another, which none of ours is.
 CUresult Unwrap(CUcontext, std::uint32_t* wrapped, CUcontext*) noexcept {
   if (wrapped == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *wrapped = 0;

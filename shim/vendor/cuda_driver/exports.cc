@@ -1,8 +1,8 @@
-// What libcuda.so.1 exports: every row of cuda_driver.inc as a function. Decisions are in
+// Exports libcuda.so.1: every row of cuda_driver.inc as a function. Decisions are in
 // cuda_driver.policy.
 #include "shim/vendor/cuda_driver/vendor.h"
 
-// Behind the above, which decides what cuda.h declares.
+// This stands behind the above, which decides what cuda.h declares.
 #define SHIM_TELLS_ARGUMENTS
 #include "shim/api/rows.h"
 #include "shim/gpu/stream/stream.h"

@@ -97,7 +97,7 @@ CUresult SetExecKernel(CUgraphExec exec, CUgraphNode node,
 CUresult SetExecKernel1(CUgraphExec exec, CUgraphNode node,
                         const CUDA_KERNEL_NODE_PARAMS_v1* params);
 
-// Of a launch's attributes, those that a node has here: clusters, cooperation and priority.
+// Returns those of a launch's attributes that a node has here: clusters, cooperation and priority.
 CUresult GetAttribute(CUgraphNode node, CUkernelNodeAttrID attribute, CUkernelNodeAttrValue* value);
 CUresult SetAttribute(CUgraphNode node, CUkernelNodeAttrID attribute,
                       const CUkernelNodeAttrValue* value);
@@ -125,7 +125,7 @@ CUresult Add2(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
 CUresult Set(CUgraphNode node, CUgraphNodeParams* params);
 CUresult SetExec(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams* params);
 
-// Whether there are such edges; no data stands for plain ones.
+// Returns whether there are such edges; no data stands for plain ones.
 bool AreEdges(const CUgraphEdgeData* edges, std::size_t count);
 
 }  // namespace eidolon::shim::cuda_driver::graph

@@ -12,7 +12,7 @@ namespace {
 
 using gpu::Status;
 
-// What a node is made from.
+// Source of a node.
 struct Source {
   const gpu::Kernel* kernel = nullptr;
   gpu::LaunchShape shape;

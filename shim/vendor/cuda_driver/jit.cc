@@ -18,7 +18,7 @@
 namespace eidolon::shim::cuda_driver::jit {
 namespace {
 
-// What a CUlinkState is. Of one thread at a time, as the driver's.
+// Object behind a CUlinkState. Of one thread at a time, as the driver's.
 struct State {
   static constexpr std::uint32_t kMagic = 0x4c4e4b53;
   std::uint32_t magic = 0;

@@ -102,7 +102,7 @@ Status PutAttribute(void* data, CUpointer_attribute attribute, CUdeviceptr point
                             : PutQuality(data, attribute, info);
 }
 
-// What cuPointerGetAttributes writes for an address that CUDA does not know.
+// Writes the answer of cuPointerGetAttributes for an address that CUDA does not know.
 void PutUnknown(void* data, CUpointer_attribute attribute) {
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:

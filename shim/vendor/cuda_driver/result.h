@@ -11,13 +11,13 @@ namespace eidolon::shim::cuda_driver {
 
 inline CUresult ToResult(gpu::Status status) noexcept { return static_cast<CUresult>(status); }
 
-// What calls that need a current context answer without one.
+// Returns what calls that need a current context answer without one.
 inline gpu::Status RequireContext() noexcept {
   if (gpu::CurrentContext() != nullptr) return gpu::Status::kSuccess;
   return gpu::IsInitialized() ? gpu::Status::kInvalidContext : gpu::Status::kNotInitialized;
 }
 
-// What calls about a device answer before cuInit, and for a number that is not a device.
+// Returns what calls about a device answer before cuInit, and for a number that is not a device.
 inline gpu::Status CheckDevice(int device) noexcept {
   if (!gpu::IsInitialized()) return gpu::Status::kNotInitialized;
   const bool exists = device >= 0 && device < gpu::DeviceCount();

@@ -24,7 +24,7 @@ CUresult Answer(CUstream stream, Value* value, Read&& read) {
   return CUDA_SUCCESS;
 }
 
-// What cuStreamAddCallback needs on the other side.
+// Arguments of cuStreamAddCallback for the other side.
 struct OldCallback {
   CUstreamCallback function;
   CUstream stream;

@@ -110,7 +110,7 @@ bool IsSwizzleOfWideType(CUtensorMapDataType type, CUtensorMapSwizzle swizzle) {
   }
 }
 
-// What addresses and strides are multiples of.
+// Returns what addresses and strides are multiples of.
 cuuint64_t AlignmentOf(const ElementType& element, CUtensorMapInterleave interleave) {
   return element.wide || interleave == CU_TENSOR_MAP_INTERLEAVE_32B ? 32 : 16;
 }

@@ -33,7 +33,7 @@ std::optional<CopyDirection> DirectionOf(cudaMemcpyKind kind) {
   return std::nullopt;
 }
 
-// What all copies end in.
+// Runs the request; all copies end here.
 cudaError_t Run(gpu::CopyRequest request, cudaMemcpyKind kind, CopyMode mode, cudaStream_t stream) {
   const auto direction = DirectionOf(kind);
   if (!direction.has_value()) return error_state::Fail(cudaErrorInvalidMemcpyDirection);

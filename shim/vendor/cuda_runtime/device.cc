@@ -153,7 +153,7 @@ cudaError_t GetPeerAttribute(int* value, cudaDeviceP2PAttr attribute, int device
 
 cudaError_t GetDriverVersion(int* version) noexcept {
   core::Session* session = core::Session::Get();
-  // As without a driver: 0 and success.
+  // Answers as without a driver: 0 and success.
   return Answer(version,
                 session == nullptr ? 0 : static_cast<int>(session->header().driver_version));
 }

@@ -1,4 +1,4 @@
-// What libcudart.so.13 exports: every row of cuda_runtime.inc as a function. Decisions are in
+// Exports libcudart.so.13: every row of cuda_runtime.inc as a function. Decisions are in
 // cuda_runtime.policy.
 #define __CUDA_API_VERSION_INTERNAL  // Per-thread variants and plain functions under their own
                                      // names.

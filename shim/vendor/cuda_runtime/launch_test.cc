@@ -44,7 +44,7 @@ class RuntimeLaunchTest : public testing::Test {
     error_state::GetLast();
   }
 
-  // As a compiled scale<<<grid, block, shared>>>(out, factor, count) does.
+  // Launches as a compiled scale<<<grid, block, shared>>>(out, factor, count) does.
   cudaError_t LaunchScale(dim3 grid, dim3 block, std::size_t shared = 0) {
     EXPECT_EQ(launch::PushConfiguration(grid, block, shared, nullptr), 0u);
     cudaKernel_t kernel = nullptr;

@@ -22,7 +22,7 @@ cudaError_t Answer(cudaStream_t stream, Value* value, Read&& read) {
   return cudaSuccess;
 }
 
-// What cudaStreamAddCallback needs on the other side.
+// Arguments of cudaStreamAddCallback for the other side.
 struct OldCallback {
   cudaStreamCallback_t function;
   cudaStream_t stream;

@@ -11,7 +11,7 @@ using cuda_runtime::error_state::Finish;
 
 constexpr int kVersion = 12080;
 
-// What CUDA 13 has as attributes only.
+// Fills fields that CUDA 13 has as attributes only.
 void FillOlder(DeviceProperties& p, const cuda_runtime::device::Attributes& get) {
   p.clockRate = get(cudaDevAttrClockRate);
   p.memoryClockRate = get(cudaDevAttrMemoryClockRate);

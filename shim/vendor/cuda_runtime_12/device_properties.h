@@ -1,5 +1,5 @@
-// What CUDA 12 calls cudaDeviceProp: other fields than in CUDA 13, so other places. Order, names
-// and types are those of driver_types.h of CUDA 12.8.
+// Declares cudaDeviceProp of CUDA 12, which has other fields than that of CUDA 13, hence other
+// offsets. Order, names and types are those of driver_types.h of CUDA 12.8.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -105,7 +105,7 @@ struct DeviceProperties {
   int reserved[63];
 };
 
-// As a compiler lays the vendor's structure out.
+// A compiler lays the vendor's structure out in this size.
 static_assert(sizeof(DeviceProperties) == 1032);
 static_assert(offsetof(DeviceProperties, multiProcessorCount) == 388);
 static_assert(offsetof(DeviceProperties, l2CacheSize) == 616);

@@ -1,4 +1,4 @@
-// What libcudart.so.12 exports otherwise than libcudart.so.13: every row of cuda_runtime_12.inc as
+// Exports what differs in libcudart.so.12 from libcudart.so.13: every row of cuda_runtime_12.inc as
 // a function. Decisions are in cuda_runtime_12.policy; names that end in _12 are bound to the
 // vendor's by the facade (shim/vendor/facade/older.sh).
 #define __CUDA_API_VERSION_INTERNAL  // Per-thread variants and plain functions under their own

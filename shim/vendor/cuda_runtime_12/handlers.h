@@ -11,7 +11,7 @@
 
 namespace eidolon::shim::cuda_runtime_12 {
 
-// What has become the plain function in CUDA 13.
+// Calls that have become the plain function in CUDA 13.
 namespace newer = ::eidolon::shim::cuda_runtime;
 
 }  // namespace eidolon::shim::cuda_runtime_12

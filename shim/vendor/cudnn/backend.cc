@@ -18,7 +18,7 @@ namespace {
 
 using NodePointer = std::shared_ptr<Node>;
 
-// What a program holds: a reference to a node.
+// Handle that a program holds: a reference to a node.
 struct Descriptor : library::Opaque<Descriptor> {
   static constexpr std::uint64_t kMagic = 0x43754e4e64657331u;
   NodePointer node = std::make_shared<Node>();
@@ -71,8 +71,7 @@ bool HasPlainEngine(const Node& graph) {
          });
 }
 
-// Of graphs with GEMMs, which attention consists of. cuDNN's frontend names some of their engines
-// (5 and 17 for backward passes on Blackwell, 6 on Hopper) instead of asking for them.
+// Number of engines of graphs with GEMMs, of which attention consists.
 constexpr std::int64_t kGemmEngines = 32;
 
 bool HasGemms(const Node& graph) {
@@ -96,8 +95,8 @@ bool IsKnownEngine(const Node& engine) {
   return index > 0 && graph != nullptr && index < EnginesOf(*graph);
 }
 
-// Of what is described to the timing service. Other indices than that of convolutions without
-// tensor cores stand for engines with them.
+// Returns the engine of what is described to the timing service. Other indices than that of
+// convolutions without tensor cores stand for engines with them.
 std::int64_t EngineOfPlan(const Node& graph, const Node& engine) {
   const auto index = engine.Get<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, 0, 0);
   return index == kPlainEngine && !HasPlainEngine(graph) ? kTensorCoreEngine : index;
@@ -133,7 +132,7 @@ cudnnStatus_t FinalizePlan(Node& node) {
   return status;
 }
 
-// What follows from stored attributes instead of being stored.
+// Returns what follows from stored attributes instead of being stored.
 bool Compute(const Node& node, cudnnBackendAttributeName_t name, Attribute* result) {
   switch (name) {
     case CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT:
@@ -202,7 +201,7 @@ cudnnStatus_t FillDescriptors(const Attribute& attribute, std::int64_t requested
   return CUDNN_STATUS_SUCCESS;
 }
 
-// What the pack holds for a tensor; nullptr when it does not name it.
+// Returns the pack's pointer for a tensor; nullptr when it does not name it.
 void* PointerOf(const Node& pack, std::int64_t uid) {
   const Attribute* uids = pack.Find(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
   for (std::size_t i = 0; i < static_cast<std::size_t>(uids->count()); ++i) {
@@ -322,7 +321,7 @@ cudnnStatus_t GetAttribute(const cudnnBackendDescriptor_t descriptor,
   if (count != nullptr) *count = attribute->count();
   if (requested <= 0 || elements == nullptr) return CUDNN_STATUS_SUCCESS;
   if (type == CUDNN_TYPE_BACKEND_DESCRIPTOR) {
-    // As many as were asked for: cudnn-frontend takes the count for those that it got.
+    // The count is the requested one: cudnn-frontend takes it for those that it got.
     if (count != nullptr) *count = std::min(requested, attribute->count());
     return FillDescriptors(*attribute, requested, elements);
   }

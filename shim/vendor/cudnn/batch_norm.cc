@@ -98,7 +98,7 @@ std::optional<compute::VolumeDims> StridesOf(const TensorDescriptor* tensor,
   return strides;
 }
 
-// What of a problem is the same for all passes; nothing when it cannot be computed.
+// Returns what of a problem is the same for all passes; nothing when it cannot be computed.
 std::optional<compute::BatchNorm> Begin(cudnnBatchNormMode_t mode, cudnnBatchNormOps_t operations,
                                         const Buffer& input, const Buffer& output,
                                         const TensorDescriptor* parameters) {

@@ -45,7 +45,7 @@ cudnnStatus_t Measure(cudnnHandle_t handle, cudnnCTCLossDescriptor_t descriptor,
   return CUDNN_STATUS_SUCCESS;
 }
 
-// Of both recursions.
+// Returns the workspace of both recursions.
 std::size_t WorkspaceOf(const Sizes& sizes) { return 2 * sizes.states() * kStateBytes; }
 
 cudnnStatus_t Submit(const Context& context, const Sizes& sizes, std::uint32_t type, void* costs,

@@ -50,7 +50,7 @@ struct SpatialTransformerDescriptor : library::Opaque<SpatialTransformerDescript
   std::vector<int> dims;
 };
 
-// As the graph interface describes them. Strides of filters follow their format.
+// Returns shapes as the graph interface describes them. Strides of filters follow their format.
 Tensor ShapeOf(const TensorDescriptor& descriptor);
 Tensor ShapeOf(const FilterDescriptor& descriptor);
 

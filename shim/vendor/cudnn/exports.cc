@@ -1,4 +1,4 @@
-// What libcudnn.so.9 exports: every row of cudnn.inc as a function. Decisions are in cudnn.policy.
+// Exports libcudnn.so.9: every row of cudnn.inc as a function. Decisions are in cudnn.policy.
 #include <cudnn.h>
 
 #include "shim/api/rows.h"

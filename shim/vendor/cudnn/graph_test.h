@@ -111,7 +111,7 @@ class CudnnTest : public ::testing::Test {
     Finish(graph);
     return graph;
   }
-  // Not finished yet.
+  // The engine is not finished yet.
   Handle EngineOf(Handle graph, std::int64_t index) {
     Handle engine = Make(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
     Link(engine, CUDNN_ATTR_ENGINE_OPERATION_GRAPH, graph);

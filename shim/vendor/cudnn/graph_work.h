@@ -28,7 +28,7 @@ class GraphWork {
  public:
   // The work's number of a tensor; the first call with an identifier decides its shape.
   std::int64_t Add(std::int64_t uid, const Tensor& tensor);
-  // That number; 0 for an identifier that was never added.
+  // Returns that number; 0 for an identifier that was never added.
   std::int64_t NumberOf(std::int64_t uid) const;
   void Add(const workload::DnnOperation& operation) { operations_.push_back(operation); }
 

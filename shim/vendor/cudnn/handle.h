@@ -22,7 +22,8 @@ cudnnStatus_t ToCudnn(gpu::Status status);
 // number for one without a counterpart.
 std::uint32_t CudaTypeOf(int type);
 
-// Why the calling thread's last call failed, for cudnnGetLastErrorString. Returns the status.
+// Returns why the calling thread's last call failed, for cudnnGetLastErrorString. Returns the
+// status.
 cudnnStatus_t Fail(cudnnStatus_t status, const char* sentence);
 
 namespace handle {

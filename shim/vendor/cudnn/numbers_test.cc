@@ -11,7 +11,7 @@ namespace {
 
 namespace numbers = cudnn_numbers;
 
-// Of any enumeration.
+// Works for any enumeration.
 template <typename E>
 long Number(E value) {
   return static_cast<long>(value);

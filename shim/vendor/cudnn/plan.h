@@ -1,5 +1,5 @@
-// From a stored operation graph to what executing it means: one work definition, and the tensors
-// that it writes.
+// Translates a stored operation graph into what executing it means: one work definition, and the
+// tensors that it writes.
 #pragma once
 
 #include <cudnn.h>

@@ -16,7 +16,7 @@ namespace {
 // Operations of a cell for each gate and hidden element: sigmoids and the state's update.
 constexpr std::uint64_t kCellFlops = 10;
 
-// What the three calls have in common.
+// Parameters that the three calls have in common.
 struct Problem {
   const Context* context = nullptr;
   const RnnDescriptor* network = nullptr;

@@ -1,5 +1,5 @@
-// What programs say about recurrent networks before they run one: the network, the lengths of the
-// sequences, and where each matrix lies among the weights.
+// Stores a program's description of a recurrent network before it runs one: the network, the
+// lengths of the sequences, and where each matrix lies among the weights.
 #pragma once
 
 #include <cudnn.h>

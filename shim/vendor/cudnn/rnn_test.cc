@@ -66,7 +66,7 @@ class RnnTest : public ::testing::Test {
                         nullptr, Buffer(2), state_, nullptr, nullptr, WeightBytes(), Buffer(3),
                         work, Buffer(4), reserve - missing, Buffer(5));
   }
-  // What was put on the stream: "GEMM m n k" or a call's name.
+  // Returns what was put on the stream: "GEMM m n k" or a call's name.
   std::vector<std::string> Issued() {
     std::vector<std::string> all;
     for (const auto& definition : library::LaunchedWork(agent_)) {

@@ -1,4 +1,4 @@
-// What the agent is told of a graph.
+// Reads the agent's description of a graph.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What libcufft.so.12 exports: every row of cufft.inc as a function. Decisions are in cufft.policy.
+// Exports libcufft.so.12: every row of cufft.inc as a function. Decisions are in cufft.policy.
 #include <cufftXt.h>
 
 #include "shim/api/rows.h"

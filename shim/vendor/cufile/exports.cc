@@ -1,5 +1,4 @@
-// What libcufile.so.0 exports: every row of cufile.inc as a function. Decisions are in
-// cufile.policy.
+// Exports libcufile.so.0: every row of cufile.inc as a function. Decisions are in cufile.policy.
 #include <cufile.h>
 #undef cuFileDriverClose  // Old and new function are both exported.
 

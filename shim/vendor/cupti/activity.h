@@ -35,7 +35,7 @@ CUptiResult PopExternalCorrelationId(CUpti_ExternalCorrelationKind kind, std::ui
 CUptiResult SetThreadIdType(CUpti_ActivityThreadIdType type);
 CUptiResult GetThreadIdType(CUpti_ActivityThreadIdType* type);
 
-// As records number them.
+// Returns the id as records number them.
 CUptiResult GetDeviceId(CUcontext context, std::uint32_t* device);
 CUptiResult GetContextId(CUcontext context, std::uint32_t* id);
 CUptiResult GetStreamId(CUcontext context, CUstream stream, std::uint32_t* id);

@@ -285,7 +285,7 @@ TEST_F(ActivityFlushTest, GivesTimesInTheProgramsClock) {
   EXPECT_EQ(RegisterTimestampCallback(nullptr), CUPTI_ERROR_INVALID_PARAMETER);
 }
 
-// What a subscriber was told, in order.
+// Notifications of a subscriber, in order.
 struct Told {
   CUpti_CallbackDomain domain;
   CUpti_CallbackId id;

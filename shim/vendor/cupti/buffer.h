@@ -12,7 +12,8 @@
 
 namespace eidolon::shim::cupti {
 
-// Of the structure that records of this kind have here; 0 for kinds that are never made.
+// Returns the size of the structure that records of this kind have here; 0 for kinds that are never
+// made.
 std::size_t RecordBytes(CUpti_ActivityKind kind);
 
 // Records that belong together, and stay together in one buffer.

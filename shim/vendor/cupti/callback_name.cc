@@ -25,7 +25,7 @@ constexpr Row kDriver[] = {
 static_assert(kRuntime[std::size(kRuntime) - 1].id == CUPTI_RUNTIME_TRACE_CBID_SIZE - 1);
 static_assert(kDriver[std::size(kDriver) - 1].id == CUPTI_DRIVER_TRACE_CBID_SIZE - 1);
 
-// Without the version at its end: "_v7000".
+// Removes the version at its end: "_v7000".
 std::string_view Unversioned(std::string_view text) {
   const std::size_t digits = text.find_last_not_of("0123456789");
   const bool has_version = digits != std::string_view::npos && digits + 1 < text.size() &&
@@ -40,7 +40,7 @@ const Names& KnownNames() {
     Names made;
     for (const Row& row : kRuntime) made[Unversioned(row.text)] = {Api::kRuntime, row.id};
     for (const Row& row : kDriver) made[row.text] = {Api::kDriver, row.id};
-    // What code that CUDA 13 compiled calls instead.
+    // Code that CUDA 13 compiled calls this instead.
     made["__cudaLaunchKernel"] = made["cudaLaunchKernel"];
     made["__cudaLaunchKernel_ptsz"] = made["cudaLaunchKernel_ptsz"];
     return made;

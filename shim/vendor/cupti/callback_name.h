@@ -8,8 +8,8 @@
 
 namespace eidolon::shim::cupti {
 
-// Whose call it is. Calls of math libraries and NCCL have no number of their own: what a profiler
-// sees of them is the launches that they make of the runtime.
+// API to which a call belongs. Calls of math libraries and NCCL have no number of their own: what a
+// profiler sees of them is the launches that they make of the runtime.
 enum class Api : std::uint8_t { kNone, kRuntime, kDriver, kLibrary };
 
 struct CallbackName {
@@ -23,11 +23,12 @@ CallbackName NameCall(std::string_view function);
 
 // Numbers of the domain's callbacks are below; 0 for what is not a domain.
 CUpti_CallbackId CallbackCount(CUpti_CallbackDomain domain);
-// Whether a subscriber to it is told when it happens. Nothing of the domain of states happens: they
-// are failures of CUPTI itself.
+// Returns whether a subscriber to it is told when it happens. Nothing of the domain of states
+// happens: they are failures of CUPTI itself.
 bool IsTold(CUpti_CallbackDomain domain, CUpti_CallbackId id);
 
-// As cuptiGetCallbackName gives it ("cudaLaunchKernel_v7000", "cuLaunchKernel"); null for none.
+// Returns the name as cuptiGetCallbackName gives it ("cudaLaunchKernel_v7000", "cuLaunchKernel");
+// null for none.
 const char* CallbackText(CUpti_CallbackDomain domain, CUpti_CallbackId id);
 
 }  // namespace eidolon::shim::cupti

@@ -126,7 +126,7 @@ gpu::Kernel* FindKernel(Api api, const void* function) {
   return gpu::LookupKernelAt(function);
 }
 
-// Of what a library captured; null where it is not known.
+// Returns the symbol of what a library captured; null where it is not known.
 const char* SymbolOf(const gpu::GraphNode& node) {
   if (node.kind == ring::GraphNodeKind::kCommunication) return NameOfCaptured();
   if (node.kind != ring::GraphNodeKind::kWork) return nullptr;
@@ -141,7 +141,8 @@ CUpti_CallbackDomain DomainOf(Api api) {
   return api == Api::kRuntime ? CUPTI_CB_DOMAIN_RUNTIME_API : CUPTI_CB_DOMAIN_DRIVER_API;
 }
 
-// What the runtime hands on to the driver. A handle of a kernel or a graph is its address in both.
+// Fills the arguments that the runtime passes on to the driver. A handle of a kernel or a graph is
+// its address in both.
 void FillDriverArguments(const LaunchCall& launch, const Frame& runtime, gpu::Kernel* kernel,
                          Frame* driver) {
   const auto function = reinterpret_cast<CUfunction>(kernel);

@@ -63,11 +63,12 @@ class Callbacks {
   // A call of NVTX was made, with parameters as generated_nvtx_meta.h has them.
   void NvtxCalled(CUpti_CallbackId id, const CUpti_NvtxData& call) noexcept;
 
-  // Who knows, while a library's call is in progress on the calling thread, what it launches.
+  // Function that knows, while a library's call is in progress on the calling thread, what it
+  // launches.
   using LibraryLaunch = std::optional<TellableCall> (*)();
   void AskForLibraryLaunch(LibraryLaunch find) noexcept { library_launch_ = find; }
 
-  // As a core::ResourceObserver is told.
+  // Receives a change as a core::ResourceObserver does.
   void ResourceChanged(const core::ResourceChange& change) noexcept;
   void StreamSynchronized(void* context, void* stream) noexcept;
   void ContextSynchronized(void* context) noexcept;

@@ -1,4 +1,4 @@
-// What a subscriber is told of beside calls: objects, waits and NVTX.
+// Tests a subscriber's notifications beside calls: objects, waits and NVTX.
 #include "shim/vendor/cupti/callbacks.h"
 
 #include <gmock/gmock.h>

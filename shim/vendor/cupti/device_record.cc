@@ -19,7 +19,7 @@ constexpr std::uint64_t kTile = 128;
 constexpr std::int32_t kLibraryThreads = 256;
 constexpr std::int32_t kNcclThreads = 512;
 
-// Where every operation's record says where and when it ran.
+// Fills the part of every operation's record for where and when it ran.
 template <typename Record>
 void Place(const IssuedWork& work, const RunTime& time, Record* record) {
   record->start = time.begin;

@@ -14,20 +14,21 @@
 
 namespace eidolon::shim::cupti {
 
-// As records number them: streams from 7 (the legacy default stream), contexts from 1.
+// Returns numbers as records have them: streams from 7 (the legacy default stream), contexts from
+// 1.
 std::uint32_t StreamNumber(std::uint32_t ring_stream);
 std::uint32_t ContextNumber(std::uint32_t ordinal);
 // The visible device of a ring's device number.
 std::uint32_t OrdinalOf(std::uint16_t ring_device);
 
-// When it ran, in the clock of the program's records.
+// Time when it ran, in the clock of the program's records.
 struct RunTime {
   std::uint64_t begin;
   std::uint64_t end;
 };
 
-// What an operation executes: of a graph's launch the node, else the work that was issued; empty
-// for collectives.
+// Returns what an operation executes: of a graph's launch the node, else the work that was issued;
+// empty for collectives.
 std::span<const std::byte> DefinitionOf(const IssuedWork& work,
                                         const ring::CompletedOperation& operation);
 

@@ -1,4 +1,4 @@
-// What libcupti.so.13 exports: every row of cupti.inc as a function. Decisions are in cupti.policy.
+// Exports libcupti.so.13: every row of cupti.inc as a function. Decisions are in cupti.policy.
 #include <cupti.h>
 #include <cupti_pcsampling.h>
 #include <cupti_pmsampling.h>

@@ -31,7 +31,7 @@ class Flusher {
   // Calls and waits that are over, and operations that ended by now. Those that did not wait for
   // the next flush.
   void Flush();
-  // Since the last question.
+  // Returns the number of records dropped since the last call.
   std::size_t TakeDropped();
   ClientClock& clock() { return clock_; }
 

@@ -61,7 +61,7 @@ class HostRecordTest : public ::testing::Test {
     }
     return found;
   }
-  // In a call of the program.
+  // Runs the body in a call of the program.
   template <typename Body>
   static void Call(const char* function, Body&& body) {
     core::Enter(function, ring::CallClass::kAllocation, 0, [&] {

@@ -1,4 +1,4 @@
-// What the program put on a stream while activity was enabled.
+// Keeps the work that the program put on a stream while activity was enabled.
 #pragma once
 
 #include <cupti.h>

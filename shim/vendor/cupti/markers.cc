@@ -87,7 +87,7 @@ void SetPayload(const nvtxEventAttributes_t& event, CUpti_ActivityMarkerData2* r
   }
 }
 
-// Of calls that give attributes.
+// Adds the data of calls that give attributes.
 void AddData(std::uint32_t id, const nvtxEventAttributes_t* event) {
   if (event == nullptr) return;
   CUpti_ActivityMarkerData2 record{};

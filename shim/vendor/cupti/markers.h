@@ -15,7 +15,7 @@ namespace eidolon::shim::cupti::markers {
 // Kept for good: records point to it.
 const std::string* Keep(std::string text);
 
-// What stands beside a name; either may be null. A domain is the address of its name.
+// Attributes beside a name; either may be null. A domain is the address of its name.
 struct Attributes {
   nvtxDomainHandle_t domain = nullptr;
   const nvtxEventAttributes_t* event = nullptr;

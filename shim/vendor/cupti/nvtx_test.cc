@@ -18,7 +18,7 @@ using core::FakeAgent;
 using ring::RecordKind;
 using ::testing::ElementsAre;
 
-// What NVTX keeps inside a program: function pointers, and tables that lead to them.
+// NVTX keeps this inside a program: function pointers, and tables that lead to them.
 template <std::size_t kSize>
 struct Module {
   std::array<NvtxFunctionPointer, kSize> functions{};

@@ -13,10 +13,10 @@
 namespace eidolon::shim::cupti {
 namespace {
 
-// By ncclDataType_t, as NCCL's kernels are named.
+// Names by ncclDataType_t, as NCCL's kernels are named.
 constexpr const char* kTypes[] = {"i8",  "u8",  "i32", "u32",  "i64",    "u64",
                                   "f16", "f32", "f64", "bf16", "f8e4m3", "f8e5m2"};
-// By ncclRedOp_t.
+// Names by ncclRedOp_t.
 constexpr const char* kReductions[] = {"Sum", "Prod", "MinMax", "MinMax", "SumPostDiv"};
 
 const char* Keep(std::string name) {

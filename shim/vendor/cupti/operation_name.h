@@ -1,4 +1,4 @@
-// What activity records call an operation of the device. A kernel has the name of its module; GEMMs
+// Names an operation of the device in activity records. A kernel has the name of its module; GEMMs
 // and graphs of cuDNN have the name of the report, because no kernel is chosen for them; NCCL's
 // kernels are called as NCCL does, without algorithm and protocol, which the network service
 // chooses. Names live as long as the process.

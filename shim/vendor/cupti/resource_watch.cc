@@ -24,7 +24,7 @@ std::uint64_t NowPs() { return static_cast<std::uint64_t>(core::Now().ps); }
 // Since compute capability 7.0: four schedulers, each issues one instruction a clock.
 constexpr std::uint32_t kInstructionsPerClock = 4;
 
-// As cudaGetDeviceProperties has it.
+// Describes the device as cudaGetDeviceProperties does.
 CUpti_ActivityDevice6 DescribeDevice(int device) {
   const ring::DeviceProperties& properties = gpu::PropertiesOf(device);
   CUpti_ActivityDevice6 record{};

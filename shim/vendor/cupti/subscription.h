@@ -13,7 +13,7 @@ namespace subscription {
 
 CUptiResult Subscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback,
                       void* user_data);
-// With the name of the one that is there already, for those who ask for it.
+// Subscribes, and returns the name of an existing subscriber on request.
 CUptiResult SubscribeNamed(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback,
                            void* user_data, CUpti_SubscriberParams* parameters);
 CUptiResult Unsubscribe(CUpti_SubscriberHandle subscriber);

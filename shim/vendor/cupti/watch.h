@@ -1,5 +1,5 @@
-// What happens in this process while activity is enabled: calls, what they put on streams, and
-// waits. When that ran on the device is asked of the agent later (flush.h).
+// Watches this process while activity is enabled: calls, what they put on streams, and waits. When
+// that ran on the device is asked of the agent later (flush.h).
 //
 // Off, nothing is kept and calls are not watched. On, at most kKeptMax of each is kept until the
 // next flush; what comes beyond is counted as dropped.
@@ -70,7 +70,7 @@ class Watch final : public core::CallObserver {
 
   // A record that is complete but for its clock; left out when its kind is not wanted.
   void KeepRecord(const HostRecord& record) noexcept;
-  // Whether any of them may be wanted.
+  // Returns whether any of them may be wanted.
   bool any_host_records() const { return host_records_.load(std::memory_order_relaxed); }
   // Of the calling thread's call; 0: none.
   static std::uint32_t CurrentCorrelation();
@@ -105,7 +105,7 @@ class Watch final : public core::CallObserver {
   void Keep(std::vector<T>* kept, T value);
   void KeepCall(CallbackName name, std::uint32_t correlation, std::uint64_t begin_ps,
                 std::uint64_t end_ps);
-  // Of what the calling thread issues now.
+  // Returns the correlation of what the calling thread issues now.
   std::uint32_t CorrelationOfIssue(std::uint64_t now_ps);
   static void TellOfLibrary(const IssuedWork& work);
   void NoteStreamOperation(const ring::RecordHeader& record, std::uint32_t correlation);
@@ -126,7 +126,8 @@ class Watch final : public core::CallObserver {
 // The stack of numbers of the calling thread and a kind; null for a kind that does not exist.
 std::vector<std::uint64_t>* ExternalStackOf(CUpti_ExternalCorrelationKind kind);
 
-// As activity records name the calling thread from now on: by its pthread_t, or by the system.
+// Sets how activity records name the calling thread from now on: by its pthread_t, or by the
+// system.
 void UseSystemThreadIds(bool use);
 bool UsesSystemThreadIds();
 std::uint32_t ThreadNumber();

@@ -1,4 +1,4 @@
-// What libcusolver.so.12 exports: every row of cusolver.inc as a function. Decisions are in
+// Exports libcusolver.so.12: every row of cusolver.inc as a function. Decisions are in
 // cusolver.policy.
 #include <cusolverDn.h>
 #include <cusolverRf.h>

@@ -1,5 +1,5 @@
-// How a dense routine's arguments become counted work. Operation counts are LAPACK's leading terms;
-// status words read 0, because routines are assumed to succeed.
+// Converts a dense routine's arguments into counted work. Operation counts are LAPACK's leading
+// terms; status words read 0, because routines are assumed to succeed.
 #pragma once
 
 #include <cusolverDn.h>

@@ -1,4 +1,4 @@
-// What libcusparse.so.12 exports: every row of cusparse.inc as a function. Decisions are in
+// Exports libcusparse.so.12: every row of cusparse.inc as a function. Decisions are in
 // cusparse.policy.
 #include <cusparse.h>
 

@@ -1,4 +1,4 @@
-// What libcusparseLt.so.0 exports: every row of cusparse_lt.inc as a function. Decisions are in
+// Exports libcusparseLt.so.0: every row of cusparse_lt.inc as a function. Decisions are in
 // cusparse_lt.policy.
 #include <cusparseLt.h>
 

@@ -9,7 +9,7 @@
 
 namespace eidolon::shim::library {
 
-// Of a cudaDataType_t; kNone for what is not computed with.
+// Returns the element of a cudaDataType_t; kNone for types that are not computed with.
 compute::Element ElementOf(std::uint32_t type);
 
 // A scalar argument of a GEMM: read now when it is on the host, or with the GEMM.

@@ -1,5 +1,5 @@
-// What a program holds as a vendor's handle or descriptor: a pointer to an object of ours that
-// starts with a magic number, so that a stale or foreign pointer is refused instead of believed.
+// Object behind a vendor's handle or descriptor: it starts with a magic number, so that a stale or
+// foreign pointer is refused instead of trusted.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// For tests of the math libraries: what the last calls put on a stream, read back from the fake
+// Reads back, for tests of the math libraries, what the last calls put on a stream, from the fake
 // agent.
 #pragma once
 

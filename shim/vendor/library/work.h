@@ -1,5 +1,5 @@
-// How a math library's call becomes work on a stream: one definition with the problem's numbers,
-// and the buffers that it writes forgotten by the value store, because nobody computes them.
+// Turns a math library's call into work on a stream: one definition with the problem's numbers, and
+// the buffers that it writes forgotten by the value store, because their values are not computed.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ gpu::Status Submit(gpu::StreamHandle stream, const Call& call) noexcept;
 
 gpu::Status Submit(gpu::StreamHandle stream, workload::Gemm work) noexcept;
 
-// What the work submitted last on the stream does to known values: now, or at every replay of the
-// graph that the stream is captured into.
+// Registers how the work submitted last on the stream changes known values: now, or at every replay
+// of the graph that the stream is captured into.
 void AfterWork(gpu::StreamHandle stream, std::function<void()> effect) noexcept;
 
 // The thread's call has this name, wherever it writes unknown values. Both forms of Submit do it.

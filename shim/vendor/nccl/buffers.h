@@ -1,4 +1,4 @@
-// What NCCL's communicators cost in device memory. NCCL connects lazily, so a communicator's
+// Computes the device memory of NCCL's communicators. NCCL connects lazily, so a communicator's
 // buffers are booked at its first collective, and a peer's at the first send or receive with it.
 #pragma once
 

@@ -90,8 +90,8 @@ ncclResult_t Check(Communicator* communicator, const Call& call) {
   return ncclSuccess;
 }
 
-// How much a rank reads and writes, and the bytes of the large buffer. False when 64 bits cannot
-// count the bytes of all ranks.
+// Returns how much a rank reads and writes, and the bytes of the large buffer. False when 64 bits
+// cannot count the bytes of all ranks.
 bool Size(const Communicator& communicator, const Call& call, Operation& operation) {
   std::uint64_t one = 0;
   std::uint64_t all = 0;
@@ -162,7 +162,7 @@ ncclResult_t CheckBuffers(Communicator& communicator, const Operation& operation
   return ncclSuccess;
 }
 
-// Whether the call works inside one buffer, by NCCL's rule for its kind.
+// Returns whether the call works inside one buffer, by NCCL's rule for its kind.
 bool IsInPlace(const Communicator& communicator, const Call& call, const Operation& operation) {
   const auto* input = static_cast<const char*>(call.input);
   const auto* output = static_cast<const char*>(call.output);

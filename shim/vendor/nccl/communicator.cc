@@ -5,7 +5,7 @@
 namespace eidolon::shim::nccl {
 namespace {
 
-// Of calls that failed without a communicator, or whose communicator is gone.
+// Last error of calls that failed without a communicator, or whose communicator is gone.
 thread_local std::string last_error_of_thread;
 
 }  // namespace

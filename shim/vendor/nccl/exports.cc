@@ -1,4 +1,4 @@
-// What libnccl.so.2 exports: every row of nccl.inc as a function. Decisions are in nccl.policy.
+// Exports libnccl.so.2: every row of nccl.inc as a function. Decisions are in nccl.policy.
 #include <nccl.h>
 
 #include "shim/api/rows.h"

@@ -1,5 +1,5 @@
-// Whether the calling thread is between ncclGroupStart and ncclGroupEnd, what failed there, and
-// what is queued for the end.
+// Records whether the calling thread is between ncclGroupStart and ncclGroupEnd, what failed there,
+// and what is queued for the end.
 #pragma once
 
 #include <nccl.h>
@@ -31,7 +31,7 @@ struct Batch {
   cudaStream_t stream;
   std::vector<Operation> operations;
 };
-// For the group's end. Requires: InGroup.
+// Queues the call for the group's end. Requires: InGroup.
 void QueueInGroup(Communicator& communicator, cudaStream_t stream, const Operation& operation);
 std::vector<Batch> TakeQueuedOperations();
 // The communicator ends: the group does none of its operations.

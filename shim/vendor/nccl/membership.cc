@@ -30,7 +30,8 @@
 namespace eidolon::shim::nccl {
 namespace {
 
-// What making one communicator needs; filled in by the calls, used at once or at the group's end.
+// Arguments for making one communicator; filled in by the calls, used at once or at the group's
+// end.
 struct Making {
   ncclComm_t* result = nullptr;
   ncclUniqueId unique_id{};

@@ -1,4 +1,4 @@
-// How NCCL communicators are made, split, shrunk and ended.
+// Makes, splits, shrinks and ends NCCL communicators.
 #pragma once
 
 #include <nccl.h>

@@ -26,9 +26,9 @@ constexpr std::size_t kRecordPayloadBytes = ring::kPayloadBytes;
 
 std::uint64_t Address(const void* pointer) { return reinterpret_cast<std::uint64_t>(pointer); }
 
-// What a process may send and receive of values beyond ring::ValueBytesMax: weights and gradients
-// of small models, some steps long. To know whether they are known means to compute them, step for
-// step, which a job that nobody reads values of must not pay for without an end.
+// Bytes of values that a process may send and receive beyond ring::ValueBytesMax: weights and
+// gradients of small models, some steps long. To know whether they are known means to compute them,
+// step for step, which a job that nobody reads values of must not pay for without an end.
 constexpr std::int64_t kBudgetBytes = 64 << 20;
 std::atomic<std::int64_t> budget_bytes{kBudgetBytes};
 
@@ -69,7 +69,7 @@ bool MayMoveObjects(const ring::CommunicationOp& op) {
           op.kind == CommunicationKind::kSend || op.kind == CommunicationKind::kReceive);
 }
 
-// How many bytes of a pickled object, with padding behind it, are known; 0 when it is none.
+// Returns how many bytes of a pickled object, with padding behind it, are known; 0 when it is none.
 std::uint64_t KnownOfPaddedObject(const ring::CommunicationOp& op, std::uint64_t address,
                                   std::uint64_t bytes) {
   value::Store& store = value::ProcessStore();

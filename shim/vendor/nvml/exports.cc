@@ -1,5 +1,4 @@
-// What libnvidia-ml.so.1 exports: every row of nvml.inc as a function. Decisions are in
-// nvml.policy.
+// Exports libnvidia-ml.so.1: every row of nvml.inc as a function. Decisions are in nvml.policy.
 #define NVML_NO_UNVERSIONED_FUNC_DEFS  // Old versions of functions under their own names.
 #include <nvml.h>
 

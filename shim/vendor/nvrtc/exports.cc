@@ -1,4 +1,4 @@
-// What libnvrtc.so.13 exports: every row of nvrtc.inc as a function. Decisions are in nvrtc.policy.
+// Exports libnvrtc.so.13: every row of nvrtc.inc as a function. Decisions are in nvrtc.policy.
 #include <nvrtc.h>
 
 #include "shim/api/real_library.h"
