@@ -10,7 +10,7 @@
 namespace eidolon::base {
 namespace {
 
-// What the demangler has printed of a symbol, and where to go on when that is too much.
+// Text that the demangler has printed of a symbol, and where to continue when that is too much.
 struct Printed {
   std::string text;
   std::jmp_buf too_long;

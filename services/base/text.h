@@ -13,10 +13,10 @@
 
 namespace eidolon::base {
 
-// How one argument of StrCat is written. Numbers are formatted by the fmt library.
+// Appends one argument of StrCat. Numbers are formatted by the fmt library.
 void AppendText(std::string* out, std::int64_t number);
 void AppendText(std::string* out, std::uint64_t number);
-// With up to six significant digits.
+// Appends up to six significant digits.
 void AppendText(std::string* out, double number);
 
 template <typename Part>

@@ -36,7 +36,7 @@ class GrpcServer {
     std::chrono::milliseconds idle_deadline{600'000};
     // Largest message received; streams of log lines and payload batches stay far below.
     int max_message_bytes = 64 << 20;
-    // Where calls are counted (call_counter.h); null: nowhere. Outlives the server.
+    // Registry in which calls are counted (call_counter.h); null: none. Outlives the server.
     prometheus::Registry* registry = nullptr;
   };
 
@@ -58,7 +58,7 @@ class GrpcServer {
   void Shutdown(std::chrono::milliseconds grace = std::chrono::milliseconds(0));
 
  private:
-  // Where connections of TcpFront are handed over.
+  // Connections of TcpFront are handed over here.
   struct Door;
 
   GrpcServer();

@@ -32,7 +32,7 @@ class MetricsListener {
   // More than these close the oldest: silent clients keep nobody out.
   static constexpr std::size_t kConnectionsMax = 16;
   static constexpr std::size_t kHeadBytesMax = 8192;
-  // From when a connection was accepted until it was answered.
+  // Time from the acceptance of a connection until its answer.
   static constexpr std::int64_t kDeadlineNs = 10'000'000'000;
 
  private:
@@ -47,7 +47,7 @@ class MetricsListener {
                   const base::RealClock& clock);
   void Run();
   void Accept();
-  // Whether the connection goes on.
+  // Returns whether the connection goes on.
   bool Read(Connection* connection);
   static bool Write(Connection* connection);
   void CloseFirst();

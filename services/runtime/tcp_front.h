@@ -57,7 +57,7 @@ class TcpFront {
   Take take_;
   std::vector<int> listeners_;
   int wake_ = -1;  // An eventfd: Stop was called.
-  // Of the accepting thread.
+  // Used by the accepting thread.
   std::vector<Handed> handed_;
   std::size_t refused_ = 0;
   bool is_short_ = false;  // No descriptor was left for the last connection.

@@ -1,5 +1,5 @@
-// Whether a process may start the threads that it needs, and how it ends when it may not. Libraries
-// below us (gRPC) abort the process then, so that is found out before they start theirs.
+// Checks whether a process may start the threads that it needs, and ends it when it may not.
+// Libraries below us (gRPC) abort the process then, so that is found out before they start theirs.
 #pragma once
 
 #include "services/base/error.h"
@@ -9,8 +9,8 @@ namespace eidolon::runtime {
 // Starts `count` threads at once, and ends them. The error names the limits that may be reached.
 base::Result<void> CheckThreads(int count);
 
-// From now on a thread that cannot be started, where nobody catches that, ends the process with
-// status 1 and the log line no_threads. Every other uncaught exception aborts, as before.
+// Makes a thread that cannot be started, if nothing catches that, end the process with status 1 and
+// the log line no_threads. Every other uncaught exception aborts, as before.
 void ExitWhenThreadsRunOut();
 
 }  // namespace eidolon::runtime

@@ -24,7 +24,7 @@ class ServerContextBase;
 
 namespace eidolon::runtime {
 
-// Whom a token names.
+// Identity that a token names.
 struct Caller {
   bool is_controller = false;
   std::string job;  // Of an agent: its job, as the network service calls it.
@@ -35,12 +35,12 @@ struct Caller {
 // Signs. Immutable.
 class TokenIssuer {
  public:
-  // With a new key.
+  // Makes an issuer with a new key.
   static TokenIssuer Generate();
   // Fails when `private_key` is not one of private_key().
   static base::Result<TokenIssuer> FromPrivateKey(std::string_view private_key);
 
-  // As hexadecimal digits.
+  // Returns the key as hexadecimal digits.
   const std::string& private_key() const { return private_key_; }
   const std::string& public_key() const { return public_key_; }
   std::string Issue(const Caller& caller, std::int64_t expires_unix_s) const;
@@ -52,12 +52,12 @@ class TokenIssuer {
   std::string private_key_, public_key_;
 };
 
-// Whom the token names, when `public_key` (hexadecimal) belongs to the key that signed it and it
-// has not expired.
+// Returns the identity that the token names, when `public_key` (hexadecimal) belongs to the key
+// that signed it and it has not expired.
 std::optional<Caller> CheckToken(std::string_view token, std::string_view public_key,
                                  std::int64_t now_unix_s);
 
-// What stands between a service and its callers. Thread safe; the clock outlives it.
+// Authenticates a service's callers by token. Thread safe; the clock outlives it.
 class TokenGate {
  public:
   // Open: every caller counts as the controller. For a service whose address only its own user

@@ -50,7 +50,7 @@ TEST_F(TokenTest, EveryChangedDigitIsSeen) {
 }
 
 TEST_F(TokenTest, ANameWithLinesCannotForgeAnotherToken) {
-  // As if the job's name could add fields of its own.
+  // The job's name must not be able to add fields of its own.
   EXPECT_DEATH(issuer_.Issue({.is_controller = false, .job = "a\ncontroller"}, kNow), "CHECK");
 }
 

@@ -28,7 +28,7 @@ class FaultyDisk {
   void Heal();
   // Those that hang now.
   int hanging() const;
-  // Of all that was told to fail.
+  // Returns the number of failures of all files that were set to fail.
   int failures() const;
 
  private:

@@ -6,7 +6,7 @@
 
 namespace eidolon::testing {
 
-// Not thread safe. Waits for at most 60 s each time.
+// This class is not thread-safe. Waits for at most 60 s each time.
 class RawClient {
  public:
   // Connects to "127.0.0.1:PORT", from another loopback address when `from` is not empty.
@@ -21,7 +21,7 @@ class RawClient {
   bool Send(std::string_view bytes) const;
   // Says that nothing more will be sent.
   void EndSending() const;
-  // What comes first; empty when the other side closes.
+  // Returns the bytes that come first; empty when the other side closes.
   std::string ReadSome() const;
   // What comes until the other side closes.
   std::string ReadAll() const;

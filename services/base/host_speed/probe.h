@@ -40,18 +40,19 @@ class Probe {
   std::unique_ptr<World> world_;
 };
 
-// What a run takes, its code being in the second-level cache, on the processor whose speed is
-// called 1: an Intel Xeon Platinum 8480C at 3.8 GHz, which a DGX H100 has. It follows from the 52
-// us that were measured within running ranks on a Xeon 6972P, whose speed is 1.06 (cpu_model.cc of
+// Time of a run, its code being in the second-level cache, on the processor whose speed is defined
+// as 1: an Intel Xeon Platinum 8480C at 3.8 GHz, which a DGX H100 has. It follows from the 52 us
+// that were measured within running ranks on a Xeon 6972P, whose speed is 1.06 (cpu_model.cc of
 // services/contract/cluster).
 inline constexpr base::Duration kReferenceRun = base::Duration::Nanoseconds(55'000);
 
 // Runs arithmetic on registers alone, some 20 us, and returns what was computed: always the same.
 std::uint64_t RunArithmetic() noexcept;
 
-// What that takes on the same processor. It is a chain of multiplications of three cycles and of
-// shifts and additions of one, 75,500 cycles on a Zen 5 whose clock a chain of multiplications
-// told; these latencies are the same on Zen 2 to 5 and from Sunny Cove to Redwood Cove (uops.info).
+// Time of the arithmetic on the same processor. It is a chain of multiplications of three cycles
+// and of shifts and additions of one, 75,500 cycles on a Zen 5 whose clock a chain of
+// multiplications told; these latencies are the same on Zen 2 to 5 and from Sunny Cove to Redwood
+// Cove (uops.info).
 inline constexpr base::Duration kReferenceArithmetic = base::Duration::Nanoseconds(19'870);
 
 // The median of `runs` runs of the probe on this core, by the calling thread's processor time.

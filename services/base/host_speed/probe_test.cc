@@ -55,7 +55,7 @@ TEST(ArithmeticTest, ARunTakesSevenCyclesARoundOfAnyProcessorOfToday) {
     asm volatile("" : : "r"(result) : "memory");
     least_ns = std::min(least_ns, base::ThreadCpuNs() - begin);
   }
-  // From 10 GHz down to 0.2 GHz.
+  // The range is from 10 GHz down to 0.2 GHz.
   EXPECT_GT(least_ns, 7'000);
   EXPECT_LT(least_ns, 400'000);
 }

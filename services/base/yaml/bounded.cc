@@ -81,7 +81,7 @@ class Guard final : public YAML::EventHandler {
   }
 
  private:
-  // What a value amounts to, aliases resolved.
+  // Size of a value with aliases resolved.
   struct Weight {
     std::size_t values = 0;  // Keys too.
     std::size_t bytes = 0;
@@ -101,7 +101,7 @@ class Guard final : public YAML::EventHandler {
   void Count(const Mark& mark, const Weight& weight) {
     counted_.values += weight.values;
     counted_.bytes += weight.bytes;
-    // As many keys as values.
+    // The limit of keys is that of values.
     if (counted_.values > 2 * bounds_.values_max) {
       Refuse(mark,
              StrCat("more than ", bounds_.values_max,

@@ -23,7 +23,7 @@ struct Bounds {
   std::size_t scalars_bytes_max = 4u << 20;   // Of all, aliases resolved.
 };
 
-// What a handler throws out of Read to refuse what it was given.
+// Exception that a handler throws out of Read to refuse its input.
 struct Refusal {
   std::string message;
 };
@@ -33,7 +33,8 @@ struct Refusal {
 // is refused by the handler; the message names the place, the bound and the way out.
 base::Result<void> Read(std::string_view text, const Bounds& bounds, YAML::EventHandler* handler);
 
-// Whether the text keeps within the bounds. What is no YAML is left to whoever loads it then.
+// Returns whether the text keeps within the bounds. What is no YAML is left to whoever loads it
+// then.
 base::Result<void> CheckBounds(std::string_view text, const Bounds& bounds);
 
 }  // namespace eidolon::yaml

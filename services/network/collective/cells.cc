@@ -145,7 +145,7 @@ double CollNetLatencyUs(const Shape& shape, Algorithm algorithm) {
 
 bool Gathers(Kind kind) { return kind == Kind::kAllGather || kind == Kind::kReduceScatter; }
 
-// What the members' places allow, whatever the user's switches say.
+// Returns what the members' places allow, whatever the user's switches say.
 bool Possible(Kind kind, const Shape& shape, Algorithm algorithm, Protocol protocol) {
   if (protocol == Protocol::kLl128 && !shape.nvlink && shape.local_max > 1) return false;
   const bool simple = protocol == Protocol::kSimple;

@@ -27,7 +27,7 @@ bool Speaks(const CurveKey& curve, const CurveKey& key) {
          curve.transport == key.transport;
 }
 
-// How far a curve's system is from the call's, first things first. Nearest wins.
+// Distance of a curve's system from the call's, the most important parts first. Nearest wins.
 using Distance = std::tuple<bool, int, bool, double, std::uint32_t>;
 
 Distance DistanceOf(const CurveKey& curve, const CurveKey& key) {

@@ -1,7 +1,7 @@
-// What NCCL's table leaves out, measured: pipelines that fill, chunks too small for the NIC,
-// fabrics at scale. A curve is the ratio of measured to tabled time over the size, for one
-// algorithm on one kind of system; the curves are fitted by `eidolon net validate --fit` to
-// published logs (services/network/validation/nccl_logs.csv) and stored in correction_table.inc.
+// Corrects NCCL's table by measurements: pipelines that fill, chunks too small for the NIC, fabrics
+// at scale. A curve is the ratio of measured to tabled time over the size, for one algorithm on one
+// kind of system; the curves are fitted by `eidolon net validate --fit` to published logs
+// (services/network/validation/nccl_logs.csv) and stored in correction_table.inc.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace eidolon::network::collective {
 
-// Which measurements speak for a call.
+// Selects the measurements that apply to a call.
 struct CurveKey {
   Transport transport = Transport::kInfiniband;  // Inside a server this, or PCIe without NVLink.
   topology::Generation generation = topology::Generation::kHopper;

@@ -1,5 +1,5 @@
-// What one collective costs alone on the fabric: chosen by NCCL's own table (cells.h), timed by
-// that table times a measured correction.
+// Computes the cost of one collective alone on the fabric: chosen by NCCL's own table (cells.h),
+// timed by that table times a measured correction.
 #pragma once
 
 #include <span>

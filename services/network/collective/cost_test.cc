@@ -132,7 +132,7 @@ TEST(CostTest, PcieServersAreSlowerThanNvlinkOnes) {
   EXPECT_EQ(cost.algorithm, Algorithm::kRing);
   // Eight RTX PRO 6000 in one server, nccl-tests: 24.7 GB/s at 512 MiB of the 40 that NCCL counts.
   EXPECT_NEAR(1.0 * kGiB * 1.75 / Us(cost) * 1e-3, 24.7, 2);
-  // Over bridges that the cluster names, its own rates hold.
+  // Its own rates hold over bridges that the cluster names.
   pcie.bridged = true;
   EXPECT_NEAR(
       1.0 * kGiB * 1.75 / Us(CostOf({.kind = Kind::kAllReduce, .bytes = kGiB}, pcie)) * 1e-3, 40,

@@ -1,6 +1,6 @@
-// What is told about one collective alone on the fabric: its time, how NCCL does it, and how far
-// off that may be. Algorithms (cost.h) and exchanges of transfers (point_to_point.h) are costed by
-// different rules, with one answer.
+// Estimates one collective alone on the fabric: its time, how NCCL does it, and the error of both.
+// Algorithms (cost.h) and exchanges of transfers (point_to_point.h) are costed by different rules,
+// with one answer.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ struct Cost {
   Protocol protocol = Protocol::kSimple;
   std::uint32_t channels = 1;   // One multiprocessor each.
   float relative_error = 0.3f;  // One standard deviation over the total.
-  // Where it is known what links give: the least that it takes, whatever else is on them and
-  // whatever fails or recovers; else nothing.
+  // Least time that it takes, whatever else is on the links and whatever fails or recovers, if the
+  // links' rates are known; else nothing.
   base::Duration at_least;
 
   base::Duration Total() const { return latency + transfer; }

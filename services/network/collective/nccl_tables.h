@@ -28,7 +28,8 @@ double NvlsEfficiency(topology::Generation generation);
 // Trees miss the model at middle sizes: factor on their bandwidth.
 double TreeCorrection(Protocol protocol, std::uint64_t bytes);
 
-// What the host's proxy adds to every step of a ring that spans servers, for hosts with Intel CPUs.
+// Time that the host's proxy adds to every step of a ring that spans servers, for hosts with Intel
+// CPUs.
 inline constexpr double kNetworkOverheadUs = 1.0;
 
 }  // namespace eidolon::network::collective

@@ -29,7 +29,7 @@ TransferCost TransferCostBetween(const topology::Topology& topology, const Shape
                                  const topology::Place& from, const topology::Place& to,
                                  std::uint64_t bytes);
 
-// Of a transfer between any two members, alone on the fabric.
+// Returns the time of a transfer between any two members, alone on the fabric.
 base::Duration LeastTransferTime(const Shape& shape, std::uint64_t bytes);
 
 // All-to-all, gather and scatter as one call: rounds of transfers, bound by a member's ports.

@@ -38,7 +38,7 @@ struct Shape {
   bool operator==(const Shape&) const = default;
 };
 
-// With default tuning. Requires: places is not empty and lies in the topology.
+// Returns the shape with default tuning. Requires: places is not empty and lies in the topology.
 Shape ShapeOf(const topology::Topology& topology, std::span<const topology::Place> places);
 
 // Channels of an algorithm and the rate NCCL gives each.

@@ -154,7 +154,7 @@ void AddUniform(const Topology& topology, const Nodes& nodes, const Bytes& bytes
     const std::vector<Place>& members = at->second;
     if (members.size() > 1) {
       for (std::size_t place = 0; place < members.size(); ++place) {
-        // Towards the next member, and so through the host bridges where there are some.
+        // Route towards the next member, and so through the host bridges where there are some.
         Route inside;
         topology.AppendInside(members[place], members[(place + 1) % members.size()], inside);
         tally.Add(inside, bytes.gpu);

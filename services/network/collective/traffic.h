@@ -31,7 +31,8 @@ std::vector<flow::LinkUse> TrafficOf(const topology::Topology& topology,
 std::vector<flow::LinkUse> TrafficBetween(const topology::Topology& topology, topology::Place from,
                                           topology::Place to, std::uint64_t bytes_per_second);
 
-// What bytes take alone that would take `transfer` if every link were wide enough for `uses`.
+// Returns what bytes take alone that would take `transfer` if every link were wide enough for
+// `uses`.
 base::Duration TimeOver(const topology::Topology& topology, std::span<const flow::LinkUse> uses,
                         base::Duration transfer);
 

@@ -1,4 +1,4 @@
-// Who hears what a job does.
+// Receives the effects of a job.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace eidolon::network::communicator {
 
-// Where a job's effects go.
+// Interface that receives a job's effects.
 class Audience {
  public:
   virtual ~Audience() = default;

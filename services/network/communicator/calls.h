@@ -1,4 +1,4 @@
-// What a rank tells about one call: that it has called it, and that its stream has reached it.
+// Reports of a rank about one call: that it has made the call, and that its stream has reached it.
 #pragma once
 
 #include <cstdint>

@@ -38,7 +38,7 @@ struct CallGroup {
   std::uint32_t size = 0;   // 0 or 1: the collective is alone.
 };
 
-// Not thread safe. Ranks are those of the communicator; callers have checked them.
+// This class is not thread-safe. Ranks are those of the communicator; callers have checked them.
 class CollectiveTable {
  public:
   // Mirrored ranks call nothing; the others do for them.
@@ -104,7 +104,7 @@ class CollectiveTable {
                        const Operation& operation, const NameRanks& name_of) const;
   // The values of a collective that all have called.
   std::vector<Values> Complete(std::uint64_t sequence, Entry* entry, const CallGroup& group);
-  // What all ranks put into a collective, mirrored ranks included; adds to `guessed`.
+  // Returns what all ranks put into a collective, mirrored ranks included; adds to `guessed`.
   std::vector<Payload> TakeInputs(Entry* entry, std::size_t* guessed) const;
   std::vector<std::int32_t> RanksAt(const Entry& entry, Stage stage) const;
   // The rank's place among the callers; nothing for a mirrored rank.

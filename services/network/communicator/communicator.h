@@ -30,14 +30,15 @@ struct Running {
   collective::Load load;
   std::optional<base::SimTime> foreseen;  // Its end, which was told.
 };
-// Of one job, which is not thread safe.
+// Communicator of one job, which is not thread-safe.
 struct Communicator {
   std::uint64_t id = 0;
   std::string name;
   std::vector<Member> members;
   std::vector<std::uint32_t> servers;  // Of the members, each once, in order.
   std::vector<topology::Place> places;
-  // Where mirrored ranks do what this one does, in communicators of their own: GPUs in rank order.
+  // Places where mirrored ranks do what this one does, in communicators of their own: GPUs in rank
+  // order.
   std::vector<std::vector<topology::Place>> images;
   collective::Shape shape;
   std::shared_ptr<const MirroredRanks> mirrored_ranks;  // Null: every member has a process.
@@ -57,8 +58,9 @@ struct Communicator {
   RouteTable routes;
 
   std::string Title() const;
-  // Whether calls wait in vain for a member that has gone. Its streams still come to what it called
-  // before it left (ncclCommAbort does not wait for them), unless its server is `disconnected`.
+  // Returns whether calls wait in vain for a member that has gone. Its streams still come to what
+  // it called before it left (ncclCommAbort does not wait for them), unless its server is
+  // `disconnected`.
   bool IsMissing(std::int32_t rank, const std::set<std::uint32_t>& disconnected) const;
   // A gone member that calls wait for.
   std::optional<std::int32_t> GoneAndNeeded(const std::set<std::uint32_t>& disconnected) const;

@@ -1,5 +1,5 @@
-// What the members of a folded job's communicators have in common: which of them arrive, where the
-// others are, and whose traffic their groups carry.
+// Holds what the members of a folded job's communicators have in common: which of them arrive,
+// where the others are, and whose traffic their groups carry.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ class FoldedMembers {
 
   // Fails when a live member is not where its rank says.
   base::Result<void> Check(const Member& member) const;
-  // For the members of a communicator, as the first to arrive names them. Fails when they are not
-  // `size`.
+  // Gathers the members of a communicator, as the first to arrive names them. Fails when they are
+  // not `size`.
   base::Result<Gathering> GatheringOf(std::int32_t size, const Arrival& arrival) const;
   // All members, mirrored ranks included. Requires: everybody who arrives has arrived.
   std::vector<Arrival> Everyone(const Gathering& gathering) const;

@@ -84,7 +84,7 @@ class Job {
 
   std::uint64_t number() const { return number_; }
   std::size_t servers() const { return placement_.size(); }
-  // In the cluster. Requires: server < servers().
+  // Returns the position in the cluster. Requires: server < servers().
   std::uint32_t PositionOf(std::uint32_t server) const { return placement_[server]; }
   // Those that have processes, ascending.
   std::vector<std::uint32_t> LiveServers() const;
@@ -92,7 +92,7 @@ class Job {
 
  private:
   base::Result<void> CheckMember(std::uint32_t server, const Member& member) const;
-  // When `rank` is one of its members on `server`.
+  // Succeeds if `rank` is one of its members on `server`.
   base::Result<Communicator*> Find(std::uint32_t server, std::uint64_t id, std::int32_t rank);
   bool Refused(Communicator& communicator, std::uint32_t server);
   std::uint32_t NextOrdinal(const Member& member);

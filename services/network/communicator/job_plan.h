@@ -1,4 +1,4 @@
-// What a job brings when it is made known.
+// Facts of a job when it is registered.
 #pragma once
 
 #include <cstdint>

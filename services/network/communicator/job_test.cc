@@ -275,7 +275,7 @@ IssueCall FirstTransfer(std::uint64_t communicator, std::int32_t rank) {
   return call;
 }
 
-// What the last step of a pipeline does whose first stage is behind.
+// The last step of a pipeline does this if its first stage is behind.
 TEST_F(JobTest, AReceiverThatLeftStillGetsWhatIsSentToIt) {
   const std::uint64_t id = Join();
   ASSERT_TRUE(job_.Issue(1, FirstTransfer(id, 1)).has_value());

@@ -364,7 +364,7 @@ std::span<const Decider> Job::DecidersOf(const flow::TransferKey& key) const {
   return quarantine_.DecidersOf(key.communicator);
 }
 
-// What runs was told to end before anything that those who decide start later.
+// Returns whether every running transfer ends before anything that the deciding ranks start later.
 bool Job::AllForeseen(const Communicator& communicator) {
   return std::ranges::all_of(communicator.running, [](const auto& running) {
     return running.second.foreseen.has_value();

@@ -1,4 +1,4 @@
-// Where the members of a new communicator meet: by unique id, or by splitting a parent.
+// Meeting of the members of a new communicator: by unique id, or by splitting a parent.
 #pragma once
 
 #include <algorithm>
@@ -43,7 +43,7 @@ class Gathering {
  public:
   explicit Gathering(std::int32_t size)
       : Gathering(std::vector<bool>(static_cast<std::size_t>(size))) {}
-  // By rank: who is a mirrored rank, and will not enter.
+  // Requires: the mirrored ranks, which will not enter, by rank.
   explicit Gathering(std::vector<bool> mirrored_ranks)
       : arrivals_(mirrored_ranks.size()),
         callers_(static_cast<std::int32_t>(std::ranges::count(mirrored_ranks, false))),
@@ -53,7 +53,7 @@ class Gathering {
   // other members.
   base::Result<bool> Enter(std::int32_t size, Arrival arrival);
   std::int32_t size() const { return static_cast<std::int32_t>(arrivals_.size()); }
-  // In rank order; empty where a rank is missing.
+  // Returns them in rank order; empty where a rank is missing.
   const std::vector<std::optional<Arrival>>& arrivals() const { return arrivals_; }
   bool IsMirrored(std::size_t rank) const { return mirrored_ranks_[rank]; }
 

@@ -27,7 +27,8 @@ class MirroredRanks {
                                         std::span<const std::uint32_t> members);
 
   std::size_t count() const { return twins_.count(); }
-  // Of a communicator with mirrored ranks: its members, and those of them that are live, ascending.
+  // Returns the members of a communicator with mirrored ranks, and those of them that are live,
+  // ascending.
   std::size_t size() const { return twins_.size(); }
   const std::vector<std::int32_t>& live() const { return twins_.live(); }
   // The live member that a mirrored rank mirrors, the next one of its class below it, or else
@@ -40,15 +41,15 @@ class MirroredRanks {
   // rank to rank. What fits neither is mirrored from one and counted; the answer is that count of
   // mirrored ranks.
   std::size_t Mirror(const Operation& operation, std::vector<Payload>* inputs) const;
-  // What a mirrored rank broadcasts, from what live members broadcast in the same group; nothing
-  // when those that it mirrors do not. Adds to `guessed` when it follows from no rule. Requires:
-  // the root is a mirrored rank.
+  // Returns what a mirrored rank broadcasts, from what live members broadcast in the same group;
+  // nothing when those that it mirrors do not. Adds to `guessed` when it follows from no rule.
+  // Requires: the root is a mirrored rank.
   Payload GivenBy(const Operation& broadcast, const std::map<std::int32_t, Payload>& by_root,
                   std::size_t* guessed) const;
 
  private:
-  // What the mirrored rank `rank` gives where its twin gives `live` and the other one `other`
-  // (null: none).
+  // Returns what the mirrored rank `rank` gives where its twin gives `live` and the other one
+  // `other` (null: none).
   static Payload Follow(std::uint32_t type, std::int32_t rank, const folding::Twin& twin,
                         const Payload& live, const Payload* other, std::size_t* guessed);
 

@@ -14,7 +14,7 @@ namespace {
 // pairs.
 constexpr std::uint32_t kFewPositions = 8;
 
-// Whether the group also has the other half of the step: a receive for a send.
+// Returns whether the group also has the other half of the step: a receive for a send.
 bool IsOfRing(const Operation& operation, const TransferCall& call, std::int32_t rank,
               std::int32_t size) {
   const std::int32_t opposite = ((2 * rank - call.peer) % size + size) % size;

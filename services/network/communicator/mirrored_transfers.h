@@ -19,7 +19,7 @@
 
 namespace eidolon::network::communicator {
 
-// What one mirrored rank does in the group of the member that it mirrors.
+// Transfers of one mirrored rank in the group of the member that it mirrors.
 struct MirroredGroup {
   std::int32_t rank = 0;
   Operation operation;
@@ -31,11 +31,12 @@ struct MirroredGroup {
 std::optional<std::int32_t> FindUnlike(const MirroredRanks& mirrored_ranks, std::int32_t rank,
                                        const Operation& operation);
 
-// By what members `rank` and `peer` of a communicator of these global ranks differ: their position
-// in the communicator when it is a row of the program's mesh (a pipeline's stages); else, in a pair
-// or in a communicator of the whole job, the distance between the two taken for a step of the mesh;
-// each rank by itself when that distance does not divide the job. A pair among many is first taken
-// for a row of two (context parallelism of two ranks), unless that is `known` and did not suffice.
+// Returns by what the members `rank` and `peer` of a communicator of these global ranks differ:
+// their position in the communicator when it is a row of the program's mesh (a pipeline's stages);
+// else, in a pair or in a communicator of the whole job, the distance between the two taken for a
+// step of the mesh; each rank by itself when that distance does not divide the job. A pair among
+// many is first taken for a row of two (context parallelism of two ranks), unless that is `known`
+// and did not suffice.
 std::vector<folding::Dimension> DifferenceOf(std::span<const std::uint32_t> members,
                                              std::int32_t rank, std::int32_t peer,
                                              std::uint32_t job_ranks,

@@ -78,7 +78,7 @@ TEST(MirroredTransfersTest, RanksOfARowDifferByTheirPositionInIt) {
 
   EXPECT_THAT(DifferenceOf(stages, 0, 1, 64),
               ElementsAre(folding::Dimension{.stride = 16, .size = 4}));
-  // Also where the last stage sends to the first one.
+  // The last stage sends to the first one, too.
   EXPECT_THAT(DifferenceOf(stages, 3, 0, 64),
               ElementsAre(folding::Dimension{.stride = 16, .size = 4}));
 }
@@ -103,7 +103,7 @@ TEST(MirroredTransfersTest, APairAmongManyIsFirstTakenForARowOfTwo) {
   EXPECT_THAT(DifferenceOf(pair, 0, 1, 64), ElementsAre(halves));
   EXPECT_THAT(DifferenceOf(pair, 1, 0, 64), ElementsAre(halves));
   EXPECT_THAT(DifferenceOf(pair, 0, 1, 64, std::vector{halves}), ElementsAre(each));
-  // Which begins at an odd place, so that rows of two would not hold it.
+  // This row begins at an odd place, so that rows of two would not hold it.
   EXPECT_THAT(DifferenceOf(later, 0, 1, 64), ElementsAre(each));
   // Few positions have a live rank each.
   EXPECT_THAT(DifferenceOf(pair, 0, 1, 8), ElementsAre(folding::Dimension{.stride = 1, .size = 8}));

@@ -1,4 +1,4 @@
-// What a job's sessions are told. The service turns these into messages.
+// Notices for a job's sessions. The service turns these into messages.
 #pragma once
 
 #include <cstdint>
@@ -39,8 +39,8 @@ struct CommittedNotice {
   std::uint32_t channels = 0;
   float relative_error = 0;
   bool is_assumed = false;  // No measurement supports its duration.
-  // Of the collective from start to finish; of a group, of the transfer that ended last. Of several
-  // notices one.
+  // Time spent on the collective from start to finish; for a group, on the transfer that ended
+  // last. Of several notices one.
   std::shared_ptr<const flow::Spent> spent;
   bool foreseen = false;  // Other servers are not there yet.
 };

@@ -43,10 +43,10 @@ struct Operation {
 // Of the buffer, per rank, of an operation that carries values.
 std::uint64_t ValueBytesMax(const Operation& operation);
 
-// What a member sends or receives, whichever is more.
+// Returns what a member sends or receives, whichever is more.
 std::uint64_t BytesOf(const Operation& operation);
 
-// What links carry of a collective between members of this shape.
+// Returns what links carry of a collective between members of this shape.
 collective::Load LoadOf(const Operation& operation, const collective::Shape& shape);
 
 // Refuses ranks and numbers outside of their ranges, naming them.

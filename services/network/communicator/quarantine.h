@@ -25,7 +25,7 @@ struct Decider {
   auto operator<=>(const Decider&) const = default;
 };
 
-// Of one job. Not thread safe. The topology outlives it.
+// Quarantine of one job. Not thread safe. The topology outlives it.
 class Quarantine {
  public:
   using Id = std::uint64_t;

@@ -1,4 +1,4 @@
-// What a job told and started, for tests.
+// Records what a job reported and started, for tests.
 #pragma once
 
 #include <cstdint>

@@ -15,10 +15,11 @@
 
 namespace eidolon::network::communicator {
 
-// Not thread safe. Holds a bounded number of links, and forgets all of them when more come.
+// This class is not thread-safe. Holds a bounded number of links, and forgets all of them when more
+// come.
 class RouteTable {
  public:
-  // What decides a transfer's links, given the communicator's members and the topology.
+  // Key that determines a transfer's links, given the communicator's members and the topology.
   struct Key {
     collective::Kind kind = collective::Kind::kAllReduce;
     std::uint64_t bytes = 0;

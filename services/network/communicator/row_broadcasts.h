@@ -1,6 +1,6 @@
-// What mirrored ranks broadcast in groups of a folded job. The groups of a parallel program are
-// rows of its mesh, and alike: where the root of a broadcast is a mirrored rank, it gives what a
-// live rank at the same place of another row of its class gives in the broadcast of the same
+// Values that mirrored ranks broadcast in groups of a folded job. The groups of a parallel program
+// are rows of its mesh, and alike: where the root of a broadcast is a mirrored rank, it gives what
+// a live rank at the same place of another row of its class gives in the broadcast of the same
 // number. DDP's check of parameters in each data-parallel group is such a broadcast.
 #pragma once
 
@@ -19,10 +19,10 @@
 
 namespace eidolon::network::communicator {
 
-// Not thread safe. Results do not depend on which of the rows calls first.
+// This class is not thread-safe. Results do not depend on which of the rows calls first.
 class RowBroadcasts {
  public:
-  // What a communicator has in common with those of other rows.
+  // Properties that a communicator shares with those of other rows.
   struct Row {
     std::vector<folding::Dimension> dimensions;
     std::uint32_t row_class = 0;  // Of the row's first rank.
@@ -43,15 +43,15 @@ class RowBroadcasts {
 
   explicit RowBroadcasts(folding::Fold fold) : fold_(std::move(fold)) {}
 
-  // For a new communicator of these ranks; nothing for one that is not a row, or that is the whole
-  // job.
+  // Enters a new communicator of these ranks; returns nothing for one that is not a row, or that is
+  // the whole job.
   std::optional<Row> Enter(std::span<const std::uint32_t> ranks);
   // A live rank gives this as the root of broadcast `sequence` of its row. Answers who waits for
   // it.
   std::vector<Waiter> Give(const Row& row, std::int32_t root, std::uint64_t sequence,
                            const Payload& payload);
-  // What the mirrored rank `root` gives: in `given` when that is known; else the waiter is told by
-  // Give.
+  // Returns what the mirrored rank `root` gives: in `given` when that is known; else the waiter is
+  // told by Give.
   Answer Ask(const Row& row, std::int32_t root, std::uint64_t sequence, Waiter waiter,
              Payload* given);
 

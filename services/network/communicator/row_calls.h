@@ -16,11 +16,11 @@
 
 namespace eidolon::network::communicator {
 
-// Not thread safe. Holds the latest calls of each kind of row; rows that are further apart than
-// that are not compared.
+// This class is not thread-safe. Holds the latest calls of each kind of row; rows that are further
+// apart than that are not compared.
 class RowCalls {
  public:
-  // What the row of another live rank called instead.
+  // Different call of the row of another live rank.
   struct Other {
     std::uint32_t rank = 0;
     Operation operation;
@@ -39,8 +39,9 @@ class RowCalls {
 // "rank 0 calls ...; rank 8 calls ...", the lower rank first.
 std::string DescribeDifference(const RowCalls::Other& a, const RowCalls::Other& b);
 
-// By what the ranks of two different rows of these dimensions differ: by the block of ranks that a
-// row spans, or, in the same block, by their place between its steps. Nothing for ranks of one row.
+// Returns by what the ranks of two different rows of these dimensions differ: by the block of ranks
+// that a row spans, or, in the same block, by their place between its steps. Nothing for ranks of
+// one row.
 std::vector<folding::Dimension> DifferenceOfRows(std::span<const folding::Dimension> dimensions,
                                                  std::uint32_t a, std::uint32_t b,
                                                  std::uint32_t job_ranks);

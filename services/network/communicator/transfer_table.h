@@ -34,7 +34,7 @@ struct GroupId {
   auto operator<=>(const GroupId&) const = default;
 };
 
-// Not thread safe. Ranks are those of the communicator; callers have checked them.
+// This class is not thread-safe. Ranks are those of the communicator; callers have checked them.
 class TransferTable {
  public:
   struct Ready {

@@ -81,7 +81,7 @@ TEST(TransferTableTest, AGroupEndsWithItsLastTransfer) {
   EXPECT_EQ(second[0].start, SimTime{1});
   EXPECT_EQ(second[0].finish, SimTime{50});
   EXPECT_EQ(second[0].largest_peer, 2);
-  // Of the one that ended last, not of the one that was told last.
+  // This is the pace of the one that ended last, not of the one that was reported last.
   EXPECT_EQ(second[0].spent.pace, base::Duration{29});
   EXPECT_TRUE(table.Idle());
 }

@@ -14,14 +14,14 @@
 
 namespace eidolon::network::communicator {
 
-// What a rank has launched between two of its calls.
+// Work that a rank has launched between two of its calls.
 struct LaunchedWork {
   std::uint64_t launches = 0;  // Kernels, copies, memsets.
   std::uint64_t digest = 0;    // Of their names, grids and durations, in order.
   bool operator==(const LaunchedWork&) const = default;
 };
 
-// Not thread safe. What it answers does not depend on which rank calls first.
+// This class is not thread-safe. What it answers does not depend on which rank calls first.
 class WorkTable {
  public:
   explicit WorkTable(const folding::Fold& fold);

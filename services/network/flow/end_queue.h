@@ -1,4 +1,4 @@
-// Which of many things comes to an end next: a 4-ary heap of times, whose entries can be moved when
+// Finds which of many things ends next: a 4-ary heap of times, whose entries can be moved when
 // their end moves.
 #pragma once
 

@@ -16,7 +16,7 @@ constexpr std::uint32_t kNoSlot = std::numeric_limits<std::uint32_t>::max();
 constexpr int kFraction = 32;
 constexpr Wide kNever = ~Wide{0};
 
-// What a rise of the level by one costs on a link: weight x use / bandwidth.
+// Returns what a rise of the level by one costs on a link: weight x use / bandwidth.
 Wide Coefficient(const Competitor& competitor, std::uint64_t use, std::uint64_t reference) {
   return (static_cast<Wide>(competitor.weight) * use << kFraction) / reference;
 }

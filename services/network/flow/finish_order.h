@@ -1,6 +1,6 @@
-// When flows end. The flows bound to one link share its level, so that they end in a fixed order
-// whatever the level does: they form a group, ordered by the progress at which each ends, and only
-// the end of a group's first flow is a time in the queue.
+// Orders flows by their end. The flows bound to one link share its level, so that they end in a
+// fixed order whatever the level does: they form a group, ordered by the progress at which each
+// ends, and only the end of a group's first flow is a time in the queue.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ class FinishOrder {
   using Slot = std::uint32_t;  // Of a flow.
   static constexpr std::uint32_t kAlone = ~std::uint32_t{0};
 
-  // Where a flow runs, and how fast if alone.
+  // Group in which a flow runs, and its speed if alone.
   struct Seat {
     std::uint32_t group = kAlone;
     std::uint64_t level = 0;  // Rate per weight.
@@ -59,18 +59,18 @@ class FinishOrder {
     PlaceTouched();
   }
 
-  // When the next flow ends; nothing when none will.
+  // Returns when the next flow ends; nothing when none will.
   std::optional<base::SimTime> Next() const;
   // Lets time pass. Appends the flows that end at `time`. Requires: nothing is loose or touched,
   // and now() <= time, which no end precedes.
   void AdvanceTo(base::SimTime time, std::vector<Slot>& finished);
-  // What is left of a flow's work, per weight. Requires: it has this seat.
+  // Returns what is left of a flow's work, per weight. Requires: it has this seat.
   Work LeftOf(Slot slot, const Seat& seat);
 
   std::size_t BytesUsed() const;
 
  private:
-  // Instead of places in a group's heap.
+  // Stands for a place in a group's heap.
   static constexpr std::uint32_t kInQueue = ~std::uint32_t{0};
   static constexpr std::uint32_t kLoose = kInQueue - 1;
   static constexpr std::uint32_t kGone = kInQueue - 2;
@@ -85,8 +85,8 @@ class FinishOrder {
   };
   // Packed, as the table's flows are.
   struct [[gnu::packed, gnu::aligned(4)]] Flow {
-    // In a group: the group's progress at which the flow ends. Alone: the picosecond at which it
-    // ends. Loose: what is left, per weight.
+    // The group's progress at which the flow ends, if it is in a group. Alone: the picosecond at
+    // which it ends. Loose: what is left, per weight.
     Work goal = 0;
     std::uint32_t place = kGone;  // In its group's heap, or one of the above.
   };

@@ -48,7 +48,7 @@ class FlowEngine {
   // From now on; 0 stops the link's flows. Requires: below 2^48.
   void SetCapacity(std::uint32_t link, std::uint64_t bytes_per_second);
 
-  // When the next flow ends; nothing when none will.
+  // Returns when the next flow ends; nothing when none will.
   std::optional<base::SimTime> NextFinish();
   // Lets time pass. Appends the flows that end at `time`; their slots are free again.
   // Requires: now() <= time <= NextFinish().
@@ -59,7 +59,7 @@ class FlowEngine {
   // For how long full links held a flow that has ended below its cap, by link: adds to
   // `times`. Requires: no flow has begun since.
   void AddHeld(Slot slot, std::vector<LinkTime>* times) const { holds_.AddTo(slot, times); }
-  // What is left of a flow's work.
+  // Returns what is left of a flow's work.
   Work LeftOf(Slot slot);
   std::size_t Active() const { return table_.LiveCount(); }
   // Load in rate units.

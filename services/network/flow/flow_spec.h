@@ -34,10 +34,10 @@ struct FlowSpec {
   std::span<const Hop> hops;     // No link twice; may be empty if there is a cap.
 };
 
-// Instead of a link's number: several links of one tier, none of them alone.
+// Stands for a link's number: several links of one tier, none of them alone.
 inline constexpr std::uint32_t kNoSingleLink = ~std::uint32_t{0};
 
-// What a flow spent on a link. The tier is the caller's number for links of its sort.
+// Time that a flow spent on a link. The tier is the caller's number for links of its sort.
 struct LinkTime {
   std::uint32_t link = kNoSingleLink;
   std::uint8_t tier = 0;

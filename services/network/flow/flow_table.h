@@ -71,7 +71,7 @@ class FlowTable {
     return flow.bound == kNone ? kNone : entries_[flow.first + flow.bound].link;
   }
 
-  // What a flow of this level and weight takes of a link.
+  // Returns what a flow of this level and weight takes of a link.
   static std::uint64_t Usage(std::uint64_t level, std::uint32_t weight, std::uint32_t share) {
     const std::uint64_t rate = level * weight;
     if (share == Hop::kWhole) return rate;

@@ -43,7 +43,8 @@ void FullSolver::Freeze(Slot slot, std::uint32_t hop, std::uint64_t level) {
   }
 }
 
-// What rises on each link while nothing is frozen, and which flows have a cap.
+// Counts the load that rises on each link while nothing is frozen, and finds the flows that have a
+// cap.
 void FullSolver::CountRising() {
   rising_.assign(table_.LinkCount(), 0);
   frozen_.assign(table_.SlotCount(), 0);

@@ -41,7 +41,7 @@ void HoldTable::Leave(Slot slot, std::uint32_t link, base::SimTime now) {
   AddEntry(&flow, link, time);
 }
 
-// Of a flow that many links have held.
+// Adds to the tier of a flow that many links have held.
 void HoldTable::AddToTier(Flow* flow, std::uint32_t link, base::Duration time) {
   const std::uint32_t several = kFirstTier + TierOf(link);
   for (std::uint32_t at = flow->first; at != kNone; at = entries_[at].next) {

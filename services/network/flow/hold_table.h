@@ -1,8 +1,8 @@
-// For how long each flow was held below its cap, by which links: a flow is bound to one full link
-// at a time or to its cap, and every change of that is told here. What it costs is one entry for
-// each link that held the flow for some time, of at most kLinksMax; what further ones hold it is
-// counted by their tier alone. A flow that always ran at its cap has none. A network whose links
-// have no tiers keeps no book, and its flows pay nothing.
+// Measures how long each flow was held below its cap, by which links: a flow is bound to one full
+// link at a time or to its cap, and every change of that is recorded here. What it costs is one
+// entry for each link that held the flow for some time, of at most kLinksMax; what further ones
+// hold it is counted by their tier alone. A flow that always ran at its cap has none. A network
+// whose links have no tiers keeps no book, and its flows pay nothing.
 #pragma once
 
 #include <cstddef>

@@ -45,7 +45,7 @@ class LevelSolver {
   // Brings all links on the agenda up to date. False when it does not come to an end soon enough;
   // the state is then to be solved anew.
   bool Propagate();
-  // What the order of ends knows of the flow.
+  // Returns what the order of ends knows of the flow.
   FinishOrder::Seat SeatOf(Slot slot) const {
     return {.group = table_.BoundLink(slot), .level = table_.level(slot)};
   }

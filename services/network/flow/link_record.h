@@ -55,7 +55,8 @@ struct alignas(64) LinkRecord {
   std::vector<LinkMember> members;
   LinkFeeding feeding;
 
-  // What the flows bound here would get each. Requires: there are any, or the link has no room.
+  // Returns what the flows bound here would get each. Requires: there are any, or the link has no
+  // room.
   std::uint64_t LevelIfShared() const {
     if (foreign >= capacity) return 0;
     const std::uint64_t left = capacity - foreign;

@@ -1,4 +1,4 @@
-// What crossed some links when: kept while somebody wants to see it, as in a timeline.
+// Keeps the load of some links over time while a consumer, such as a timeline, wants it.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace eidolon::network::flow {
 
-// From `at` on, until the next change of the same link. Load in rate units (flow_spec.h).
+// Load from `at` on, until the next change of the same link. Load in rate units (flow_spec.h).
 struct LoadChange {
   base::SimTime at;
   std::uint32_t link = 0;

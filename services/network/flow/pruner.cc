@@ -14,7 +14,8 @@ void SetAwake(FlowTable::Flow& flow, std::uint32_t hop) {
 
 }  // namespace
 
-// Where a link counts the members of a wider one that it limits; null when it has no place left.
+// Returns where a link counts the members of a wider one that it limits; null when it has no place
+// left.
 Pruner::Feed* Pruner::FeedOf(std::uint32_t feeder, std::uint32_t link) {
   for (Feed& feed : table_.link(feeder).feeding.feeds) {
     if (feed.link == FlowTable::kNone) feed.link = link;
@@ -80,7 +81,7 @@ void Pruner::Leave(Slot slot) {
   for (std::uint32_t hop = 0; hop < flow.hops; ++hop) CountOut(flow, hop);
 }
 
-// After a change of which of the flow's links are awake.
+// Called after a change of which of the flow's links are awake.
 void Pruner::FindOthers(Slot slot) {
   const FlowTable::Flow& flow = table_.flow(slot);
   // Never plain.

@@ -66,7 +66,7 @@ struct Transfer {
   }
 };
 
-// What the time of a transfer went to; together exactly from its start to its finish.
+// Parts of a transfer's time; together exactly from its start to its finish.
 //
 // A transfer that a full link holds below its own speed spends that time on the link. At its own
 // speed it spends on the link that it fills most as long as its bytes need there at the link's full

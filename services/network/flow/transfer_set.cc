@@ -241,7 +241,7 @@ void TransferSet::Reroute(const std::function<LinkUses(const Transfer&)>& route)
     const std::uint64_t cap = CapFor(transfer.Links(), transfer.weight);
     entry.transfer.uses = std::move(uses);
     if (!entry.flowing) continue;
-    // What is left, as time at full speed.
+    // Rest of the work, as time at full speed.
     const Wide left = (engine_.LeftOf(entry.slot) + cap - 1) / cap;
     engine_.Stop(entry.slot);
     CountSpent(entry);
@@ -291,7 +291,7 @@ void TransferSet::CancelIf(const Predicate& concerned) {
       found.emplace_back(entries_[at].transfer.key, at);
     }
   }
-  // Not by position, which the order of arrival decides.
+  // The order is not that of position, which the order of arrival determines.
   std::sort(found.begin(), found.end());
   for (const auto& [key, at] : found) Release(at);
 }

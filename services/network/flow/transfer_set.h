@@ -54,7 +54,7 @@ class TransferSet {
 
   // Lets time pass without an event. Requires: now() <= time, and no event comes before or at it.
   void AdvanceTo(base::SimTime time);
-  // From now on. Bytes per second; 0 stops what crosses the link.
+  // Sets the capacity from now on. Bytes per second; 0 stops what crosses the link.
   void SetCapacity(topology::LinkIndex link, std::uint64_t capacity);
   // Asks for the links of every transfer anew, in key order; those under way go on over them with
   // what is left of their time.
@@ -70,12 +70,12 @@ class TransferSet {
 
   std::size_t Active() const { return active_; }  // Added and not ended.
   std::uint64_t events() const { return events_; }
-  // How a transfer ends that has its links for itself.
+  // Returns how a transfer ends that has its links for itself.
   Finish AloneOf(const Transfer& transfer);
   // The link's load is kept from now on, until it is forgotten. Changes no time.
   void Watch(topology::LinkIndex link) { history_.Watch(link); }
   void Forget(topology::LinkIndex link) { history_.Forget(link); }
-  // As LoadHistory::Read, up to now(). Requires: the links are watched.
+  // Works as LoadHistory::Read, up to now(). Requires: the links are watched.
   std::vector<LoadChange> LoadsOf(const std::vector<topology::LinkIndex>& links, base::SimTime from,
                                   base::SimTime to);
   // Part of a link's capacity that is in use now.
@@ -126,7 +126,7 @@ class TransferSet {
   base::SimTime now_;
   FlowEngine engine_;
   std::vector<std::uint8_t> tiers_;  // By link.
-  // What FullestOf has found at the capacities as they are, by the links' address.
+  // Results of FullestOf at the present capacities, by the links' address.
   std::array<std::pair<LinkUses, Fullest>, 16> fullest_;
   std::vector<Entry> entries_;
   std::vector<std::uint32_t> free_;

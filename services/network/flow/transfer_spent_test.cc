@@ -1,4 +1,4 @@
-// What the time of transfers went to.
+// Tests the parts of the time of transfers.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -10,7 +10,7 @@
 
 namespace eidolon::network::horizon {
 
-// Not thread safe.
+// This class is not thread-safe.
 class BoundTree {
  public:
   using Place = std::uint32_t;

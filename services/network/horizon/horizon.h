@@ -26,7 +26,7 @@ namespace eidolon::network::horizon {
 // An agent's conversation, numbered by the owner in an order of its own choosing.
 using SessionId = std::uint64_t;
 
-// What an agent says of itself.
+// An agent's promise about its future actions.
 struct Promise {
   base::SimTime lower_bound;    // Nothing it will still send is ready before this...
   std::uint64_t processed = 0;  // ...once so many of the messages sent to it have been taken in.
@@ -63,7 +63,7 @@ class Horizon {
   // SimTime::Max() without sessions, or when all wait for the network.
   base::SimTime Safe() const { return std::max(bounds_.Least(), floor_); }
 
-  // Of one GPU's ranks: Promise::own_bounds. Time 0 where nothing is known.
+  // Returns the bound of one GPU's ranks: Promise::own_bounds. Time 0 where nothing is known.
   base::SimTime OwnBound(SessionId session, std::uint32_t device) const;
 
   // Every session is connected, quiescent, and has processed all that was sent to it.
@@ -105,7 +105,7 @@ class Horizon {
     base::SimTime Bound() const;
   };
 
-  // After any change of the session.
+  // Called after any change of the session.
   void Settle(Session& session);
   void Want(SessionId id, Session& session, std::optional<base::SimTime> wanted);
 

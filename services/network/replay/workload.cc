@@ -61,7 +61,7 @@ class Fabric {
   std::uint32_t leaves_per_rail_;
 };
 
-// To: the receiving server of a sender.
+// Sends to `To`: the receiving server of a sender.
 template <typename To>
 FlowFile Make(const WorkloadSize& size, std::string name, const To& to) {
   Fabric fabric(size);

@@ -23,7 +23,7 @@ namespace eidolon::network::serving {
 
 class Metrics;
 
-// Where one session's notices go. Called by the thread that runs the simulation.
+// Receiver of one session's notices. Called by the thread that runs the simulation.
 class Outlet {
  public:
   virtual ~Outlet() = default;
@@ -101,7 +101,7 @@ class ClusterThread final : private simulation::Listener {
   Metrics& metrics_;
   const base::RealClock& clock_;
 
-  // Of the thread that runs the simulation.
+  // Used by the thread that runs the simulation.
   simulation::Simulation simulation_;
   std::map<SessionKey, std::shared_ptr<Outlet>> outlets_;
   std::vector<std::shared_ptr<Outlet>> told_;  // Since the last flush; may repeat.

@@ -24,7 +24,7 @@ class Metrics {
  public:
   explicit Metrics(prometheus::Registry& registry);
 
-  // What one cluster's simulation did since the last report.
+  // Adds the work of one cluster's simulation since the last report.
   void Add(const simulation::Statistics& now, const simulation::Statistics& before,
            const std::vector<simulation::Tier>& tiers);
   // `seconds` of virtual time since the cluster's start.

@@ -42,7 +42,7 @@ struct Agent {
   std::vector<std::int32_t> ranks;  // In them.
   std::uint64_t processed = 0;
 
-  // What is said in one turn, and what is read at once.
+  // Messages that are sent in one turn, and read at once.
   std::unique_ptr<google::protobuf::Arena> memory = std::make_unique<google::protobuf::Arena>();
   v1::SessionRequest* request =
       google::protobuf::Arena::CreateMessage<v1::SessionRequest>(&*memory);
@@ -113,7 +113,7 @@ v1::RegisterJobRequest JobRequest(std::uint32_t servers) {
   return request;
 }
 
-// What a GPU is a member of.
+// Groups of which a GPU is a member.
 struct Groups {
   // One GPU of each of so many servers that follow each other; 0: all GPUs of all servers.
   std::uint32_t ring = 0;
@@ -149,7 +149,7 @@ class Conversation {
   std::vector<Agent>& agents() { return agents_; }
 
  private:
-  // Over a connection of its own.
+  // Connects by a connection of its own.
   std::unique_ptr<v1::NetworkService::Stub> Stub() const {
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -246,7 +246,7 @@ void RailRings(benchmark::State& state) {
       static_cast<double>(std::clock() - before) / static_cast<double>(CLOCKS_PER_SEC);
   const auto events = static_cast<double>(sequence * servers * kGpus * rings * 2);
   state.SetItemsProcessed(static_cast<std::int64_t>(events));
-  // Of both ends together.
+  // This is the time of both ends together.
   state.counters["processor_ns_per_event"] = processor * 1e9 / events;
 }
 BENCHMARK(RailRings)

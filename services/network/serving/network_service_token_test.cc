@@ -1,4 +1,4 @@
-// Who is answered, by the token that a call carries.
+// Tests which callers are served, by the token that a call carries.
 #include "services/network/serving/network_service_fixture_test.h"
 
 namespace eidolon::network::serving {

@@ -20,7 +20,7 @@
 
 namespace eidolon::network::serving {
 
-// Where a job is simulated.
+// Simulation of a job.
 struct JobPlace {
   std::shared_ptr<ClusterThread> cluster;
   std::uint64_t job = 0;
@@ -72,7 +72,7 @@ class SessionStream final : public grpc::ServerBidiReactor<v1::SessionRequest, v
   };
   static const google::protobuf::ArenaOptions kMessageMemory;
 
-  // Of the read reactions.
+  // Used by the read reactions.
   std::unique_ptr<ArenaMessage<v1::SessionRequest>> read_;
   std::optional<JobPlace> place_;
   std::uint32_t server_ = 0;

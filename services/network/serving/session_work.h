@@ -1,4 +1,4 @@
-// What a session's message asks of the simulation.
+// Work that a session's message requests of the simulation.
 #pragma once
 
 #include <cstdint>

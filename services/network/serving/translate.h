@@ -1,5 +1,5 @@
-// Between the messages of network.proto and the domain's words. Messages come from other processes:
-// what makes no sense is refused with a sentence that names the field.
+// Translates between the messages of network.proto and the domain's types. Messages come from other
+// processes: what makes no sense is refused with a sentence that names the field.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ horizon::Promise FromProto(const v1::Horizon& horizon);
 // Whether an agent is told what the time of its transfers went to: who shows no timeline has no use
 // for it.
 enum class Spending : std::uint8_t { kLeftOut, kTold };
-// Into an empty response.
+// Writes into an empty response.
 void ToProto(const communicator::Notice& notice, Spending spending, v1::SessionResponse& response);
 v1::EstimateCollectiveResponse ToProto(const collective::Cost& cost);
 v1::ReadLinkLoadsResponse ToProto(const simulation::LinkLoads& loads);

@@ -1,4 +1,4 @@
-// Which messages that a communicator failed count as failures.
+// Tests which messages count as failures of those that a communicator failed.
 #include <gtest/gtest.h>
 
 #include "services/network/simulation/simulation.h"

@@ -49,8 +49,8 @@ class FakeRanks final : private Listener {
  public:
   FakeRanks(Scenario scenario, topology::Topology topology, std::uint64_t shuffle);
 
-  // To the end, or until nothing moves. What each rank saw, one line an event, with its
-  // time; sorted, because ends of several groups may be told in any order.
+  // Runs to the end, or until nothing moves. What each rank saw, one line an event, with its time;
+  // sorted, because ends of several groups may be told in any order.
   std::vector<std::string> Run();
 
   const Simulation& simulation() const { return simulation_; }

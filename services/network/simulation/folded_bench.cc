@@ -41,7 +41,7 @@ class Hearer final : public Listener {
   }
   void Ended(collective::Algorithm, collective::Protocol) override {}
 
-  // Of each server, as its promises count them (horizon::Promise).
+  // Counts of each server, as its promises count them (horizon::Promise).
   std::vector<std::uint64_t> processed = std::vector<std::uint64_t>(kServers);
   std::uint64_t communicator = 0;  // The one that was joined last.
   base::SimTime latest;

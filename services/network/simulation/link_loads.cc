@@ -1,4 +1,4 @@
-// What crosses the links of a server whose agent wants to show it.
+// Reports the traffic on the links of a server whose agent wants to show it.
 #include <iterator>
 #include <utility>
 

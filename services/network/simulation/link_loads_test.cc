@@ -1,4 +1,4 @@
-// What crosses the links of a server, of real collectives.
+// Tests the traffic on the links of a server, of real collectives.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -70,7 +70,7 @@ class LookaheadTest : public testing::Test, protected Listener {
     for (std::int32_t rank : {0, 1}) Issue(pair_, rank, sequence);
     for (std::int32_t rank : {0, 1}) Post(pair_, rank, sequence, ready);
   }
-  // Of both of its ranks, and of what is told to it.
+  // Promises for both of its ranks, and for what is reported to it.
   void Promise(std::uint32_t server, SimTime first, SimTime second, SimTime lower_bound = {}) {
     EXPECT_TRUE(simulation_.Keep(
         1, server,

@@ -223,7 +223,7 @@ Result<collective::Cost> Simulation::Estimate(std::uint64_t job, std::uint64_t c
 
 void Simulation::Tell(std::uint64_t job, std::uint32_t server, Notice notice) {
   const auto session = SessionOf(job, server);
-  // What the agent does because of these comes at their time or later.
+  // The agent's reactions to these come at their time or later.
   if (const auto* joined = std::get_if<communicator::JoinedNotice>(&notice)) {
     horizon_.Sent(session, joined->finish);
   } else if (const auto* committed = std::get_if<communicator::CommittedNotice>(&notice)) {

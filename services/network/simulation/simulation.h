@@ -20,7 +20,7 @@
 
 namespace eidolon::network::simulation {
 
-// Where notices leave the simulation. Times are the job's own.
+// Interface by which notices leave the simulation. Times are the job's own.
 class Listener {
  public:
   virtual ~Listener() = default;
@@ -58,7 +58,7 @@ struct ServerLink {
   topology::LinkIndex link = 0;
 };
 
-// What crossed links of a server, by all jobs and background traffic.
+// Traffic on links of a server, by all jobs and background traffic.
 struct LinkLoads {
   struct Change {
     std::uint32_t link = 0;  // Of `links`, the place in the list.
@@ -86,8 +86,8 @@ class Simulation final : private communicator::Audience {
   // What crosses the server's GPUs' links and NICs is kept until the job is removed. Changes no
   // time. Requires: the session is connected.
   void KeepLoads(std::uint64_t job, std::uint32_t server);
-  // What was kept of [from, to], up to now(). Fails when nothing is kept.
-  // "NIC 3 of server 12, out", by the fabric's numbers of servers; empty: there is no such link.
+  // Returns what was kept of [from, to], up to now(). Fails when nothing is kept. "NIC 3 of server
+  // 12, out", by the fabric's numbers of servers; empty: there is no such link.
   std::string LinkName(topology::LinkIndex link) const;
   base::Result<LinkLoads> ReadLoads(std::uint64_t job, std::uint32_t server, base::SimTime from,
                                     base::SimTime to);
@@ -129,7 +129,7 @@ class Simulation final : private communicator::Audience {
   base::SimTime now() const { return transfers_.now(); }
   // Faults that have happened.
   std::size_t changes() const { return next_change_; }
-  // How far the earliest event lies beyond the horizon.
+  // Returns how far the earliest event lies beyond the horizon.
   base::Duration Lag();
   std::size_t active_transfers() const { return transfers_.Active(); }
 
@@ -167,7 +167,7 @@ class Simulation final : private communicator::Audience {
   Listener& listener_;
   mutable flow::TransferSet transfers_;  // NextTime drops stale events.
   horizon::Horizon horizon_;
-  // Under way on links that the ranks of a domain decide over: how they end alone, in order of
+  // Transfers on links that the ranks of a domain decide over: how they end alone, in order of
   // time, by job and communicator.
   struct ByEnd {
     bool operator()(const flow::Finish& a, const flow::Finish& b) const {

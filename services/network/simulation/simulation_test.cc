@@ -288,7 +288,7 @@ topology::Cluster Spines(std::uint32_t servers) {
   return cluster;
 }
 
-// How long one all-reduce of 1 GB between two servers' first ranks takes.
+// Returns how long one all-reduce of 1 GB between two servers' first ranks takes.
 double SecondsOf(const topology::Cluster& cluster, Recorder& recorder) {
   Simulation simulation(*topology::Topology::Make(cluster), recorder);
   simulation.AddJob(1, {.placement = {0, 1}});

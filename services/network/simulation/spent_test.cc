@@ -1,4 +1,4 @@
-// What the time of real collectives went to, on clusters whose narrowest links are known.
+// Tests the parts of the time of real collectives, on clusters whose narrowest links are known.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -30,7 +30,7 @@ topology::Topology TwoServers() {
                                     .oversubscription = 1});
 }
 
-// What server 0 is told.
+// Records the notices of server 0.
 class FactorRecorder final : public Listener {
  public:
   void Tell(std::uint64_t, std::uint32_t server, const communicator::Notice& notice) override {
@@ -44,7 +44,7 @@ class FactorRecorder final : public Listener {
   std::vector<CommittedNotice> committed;
 };
 
-// Of a job that asks what would be if communication took a tenth of its time, or none.
+// The job asks for communication in a tenth of its time, or in none.
 TEST(TransferFactorTest, TransfersTakeTheirShareOfTheTimeAndStillWaitForAllRanks) {
   const auto length_of = [](std::uint32_t permille) {
     FactorRecorder recorder;

@@ -1,5 +1,5 @@
-// What the network needs to know of a simulated cluster, and the rates that follow from it. Usable
-// rates are those that NCCL's topology search counts with, not the vendor's peak.
+// Describes a simulated cluster for the network, and the rates that follow from it. Usable rates
+// are those that NCCL's topology search counts with, not the vendor's peak.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct Cluster {
   double nic_latency_microseconds = 0;
   std::string fabric;           // One of cluster::FabricKinds(), "none", "".
   double oversubscription = 1;  // 2: half of the bandwidth above the leaves.
-  // What the fabric's kind needs beyond its name and oversubscription.
+  // Parameters that the fabric's kind needs beyond its name and oversubscription.
   FabricSpec plan;
   // Servers that share one NVLink domain, like the trays of an NVL72 rack.
   std::uint32_t servers_per_domain = 1;

@@ -17,7 +17,7 @@ using base::Fail;
 using base::Result;
 using base::StrCat;
 
-// What the network needs of it.
+// Returns what the network needs of it.
 Cluster FromSpec(cluster::ClusterSpec spec, std::string name) {
   return {.name = std::move(name),
           .servers = spec.servers,

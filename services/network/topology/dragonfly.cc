@@ -27,7 +27,7 @@ class Dragonfly final : public Fabric {
             : SummedCapacity(size.rail_rate, nics * servers_per_router_, 1);
     capacities_.assign(std::size_t{groups} * routers_ * routers_, local);
     first_global_ = static_cast<LinkIndex>(capacities_.size());
-    // What a group's servers can send, spread over the other groups.
+    // Rate at which a group's servers can send, spread over the other groups.
     const double leaving = nics * servers_per_router_ * routers_;
     const std::uint64_t global =
         SummedCapacity(size.rail_rate, leaving / std::max(1u, groups - 1), spec.oversubscription);

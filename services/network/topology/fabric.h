@@ -1,5 +1,5 @@
-// What connects servers: links between NICs, and the routes over them. One file for each
-// kind of network.
+// Connects servers: links between NICs, and the routes over them. One file for each kind of
+// network.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ struct Route {
 using cluster::FabricSpec;
 using cluster::Routing;
 
-// What a network is built for.
+// Size for which a network is built.
 struct FabricSize {
   std::uint32_t servers = 1;
   std::uint32_t rails = 1;

@@ -71,7 +71,7 @@ TEST(FabricTest, StaticRoutingSpreadsQueuePairsOverSpines) {
   for (std::uint32_t pair = 0; pair < 64; ++pair) {
     const auto way = Way(*fabric, {0, 0}, {7, 1}, pair);
     ASSERT_EQ(way.size(), 2u);
-    // Up to a spine and down from the same one.
+    // The route goes up to a spine and down from the same one.
     EXPECT_EQ(way[0].substr(way[0].rfind(' ')), way[1].substr(way[1].rfind(' ')));
     used.insert(way[0]);
   }

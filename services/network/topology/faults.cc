@@ -56,7 +56,7 @@ class Targets {
 Targets FindTargets(const Topology& topology) {
   Targets targets(topology.wiring().cluster.faults);
   for (LinkIndex link = 0; link < topology.LinkCount(); ++link) {
-    // In full, or without what follows a comma.
+    // The name matches in full, or without what follows a comma.
     const std::string name = topology.LinkName(link);
     for (std::size_t end = name.find(','); true; end = name.find(',', end + 1)) {
       targets.Add(std::string_view(name).substr(0, end), {link});
@@ -75,7 +75,7 @@ Targets FindTargets(const Topology& topology) {
   return targets;
 }
 
-// What is left of a link, as faults change it and its parts.
+// Capacity that is left of a link, as faults change it and its parts.
 class Remains {
  public:
   Remains(std::uint32_t parts, std::uint64_t capacity) : factors_(parts, 1), capacity_(capacity) {}
@@ -106,7 +106,7 @@ class Remains {
 Result<void> Topology::PlanChanges() {
   if (wiring_.cluster.faults.empty()) return {};
   const Targets targets = FindTargets(*this);
-  // Of one instant's changes to one link the last that is written counts.
+  // The last written change of one instant to a link counts.
   std::vector<Fault> faults = wiring_.cluster.faults;
   std::ranges::stable_sort(faults, {}, &Fault::at_seconds);
   std::map<LinkIndex, Remains> remains;

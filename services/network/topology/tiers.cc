@@ -34,7 +34,7 @@ void Tiers::Append(Port from, Port to, std::uint32_t pair, LinkIndex first, Rout
   const std::uint32_t source = LeafOf(from);
   const std::uint32_t target = LeafOf(to);
   if (source == target) return;
-  // Up and down meet in the same spine.
+  // The way up and the way down meet in the same spine.
   const std::uint32_t spine = plan_.parallel > 1 ? SpreadHash(from, to, pair) % plan_.parallel : 0;
   route.Append(first + 2 * (source * plan_.parallel + spine));
   if (plan_.leaves_per_pod > 0) {

@@ -43,7 +43,7 @@ enum class LinkTier : std::uint8_t {
   kCable,
 };
 
-// What a fault does to one link.
+// Effect of a fault on one link.
 struct LinkChange {
   base::SimTime at;
   LinkIndex link = 0;
@@ -73,7 +73,7 @@ class Topology {
   // Appends the links from one NIC to another, without the NICs' own. `pair` numbers the queue
   // pair, which static routing may send its own way.
   void AppendFabric(Port from, Port to, std::uint32_t pair, Route& route) const;
-  // What the cluster's faults do, in order of time.
+  // Returns what the cluster's faults do, in order of time.
   std::span<const LinkChange> changes() const { return changes_; }
   // Routes go round failed links where the fabric knows another way. True when that changed any.
   bool SetFailed(LinkIndex link, bool failed);

@@ -11,7 +11,7 @@
 
 namespace eidolon::network::validation {
 
-// Up to 64 KiB, up to 16 MiB, above.
+// Bands of sizes: up to 64 KiB, up to 16 MiB, above.
 inline constexpr int kBands = 3;
 int BandOf(std::uint64_t bytes);
 
@@ -30,8 +30,8 @@ struct ErrorSum {
 struct SetErrors {
   const LogSet* set = nullptr;
   std::array<ErrorSum, kBands> model;
-  // With curves fitted to all other logs: what the model would say of this one without having seen
-  // it. The same as `model` for logs that are not fitted.
+  // Errors with curves fitted to all other logs: those of a model that has not seen this one. The
+  // same as `model` for logs that are not fitted.
   std::array<ErrorSum, kBands> left_out;
   std::array<ErrorSum, kBands> table;  // NCCL's own table, before the correction.
 };

@@ -1,4 +1,4 @@
-// What a process takes upon itself, and all that it starts inherit.
+// Restricts a process and all that it starts.
 #pragma once
 
 namespace eidolon::process {

@@ -1,4 +1,4 @@
-// What a child may inherit.
+// Controls which descriptors a child inherits.
 #pragma once
 
 namespace eidolon::process {

@@ -15,7 +15,7 @@ std::string ReadProcFile(const std::filesystem::path& path);
 // All of it: for lists, which have no greatest length.
 std::string ReadWholeProcFile(const std::filesystem::path& path);
 
-// Of /proc/<pid>/stat: "pid (name) state parent ...".
+// Fields of /proc/<pid>/stat: "pid (name) state parent ...".
 struct ProcStat {
   std::string name;
   char state = '?';

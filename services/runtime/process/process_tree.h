@@ -24,12 +24,12 @@ std::vector<pid_t> ChildrenOf(pid_t parent);
 // The parent of `process`, its parent, and so on.
 std::vector<pid_t> AncestorsOf(pid_t process);
 
-// Whether `process` is one of `roots` or below one. Reads the processes above it, up to this one,
-// and no others. Requires: no root is above this one.
+// Returns whether `process` is one of `roots` or below one. Reads the processes above it, up to
+// this one, and no others. Requires: no root is above this one.
 bool IsWithin(pid_t process, const std::set<pid_t>& roots);
 
-// From now on processes below this one that lose their parent become its children, whatever they
-// did to get away: another session, another group, an empty environment. Whoever calls it collects
+// Makes processes below this one that lose their parent its children from now on, whatever they did
+// to get away: another session, another group, an empty environment. Whoever calls it collects
 // them.
 void AdoptOrphans();
 

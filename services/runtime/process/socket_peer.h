@@ -1,4 +1,4 @@
-// Who is at the other end of a TCP connection of this machine, as /proc tells it.
+// Identifies the process at the other end of a TCP connection of this machine, by /proc.
 #pragma once
 
 #include <sys/types.h>
