@@ -25,7 +25,7 @@
 
 namespace {
 
-// Of clients of three services, and readers of the job's lines.
+// Threads of clients of three services, and of readers of the job's lines.
 constexpr int kThreads = 16;
 
 // "<folder of this program>/../lib": so it is in the build tree and in an installation.

@@ -1,4 +1,5 @@
-// How other threads (gRPC readers, the command's reader, the socket's) hand work to the main loop.
+// Passes work from other threads (gRPC readers, the command's reader, the socket's) to the main
+// loop.
 #pragma once
 
 #include <condition_variable>

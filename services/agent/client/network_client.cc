@@ -61,7 +61,7 @@ struct NetworkClient::Link {
     return error;
   }
 
-  // For what is asked at the end of a job.
+  // Prepares a call at the end of a job.
   void Prepare(grpc::ClientContext* context) const {
     context->set_deadline(gpr_time_add(gpr_now(GPR_CLOCK_REALTIME),
                                        gpr_time_from_seconds(kLoadsWithinSeconds, GPR_TIMESPAN)));

@@ -49,8 +49,8 @@ class NetworkClient {
   using Answer = std::function<void(base::Result<network::v1::EstimateCollectiveResponse>)>;
   void Estimate(std::uint64_t communicator, const network::v1::Operation& operation, Answer answer);
 
-  // What crossed this server's links from one virtual time to another. Waits for the answer, some
-  // seconds at most.
+  // Returns what crossed this server's links from one virtual time to another. Waits for the
+  // answer, some seconds at most.
   base::Result<network::v1::ReadLinkLoadsResponse> ReadLinkLoads(std::uint64_t from_ps,
                                                                  std::uint64_t to_ps);
   // Names of links, in their order; empty: there is no such link. Waits likewise.

@@ -1,5 +1,5 @@
-// How our clients reach a service whose name does not resolve yet, or that refuses connections: by
-// trying again until a deadline. In a cluster both pass within seconds: a name server loses a
+// Makes our clients reach a service whose name does not resolve yet, or that refuses connections:
+// they try again until a deadline. In a cluster both pass within seconds: a name server loses a
 // question, or a Service has no endpoint while its pod is replaced.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace eidolon::agent::client {
 
-// For how long a service is tried.
+// Time for which a service is tried.
 struct Patience {
   std::chrono::milliseconds limit{0};
   // Called several times a second on the waiting thread; true ends the wait. May be empty.
@@ -27,7 +27,7 @@ std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address);
 // Waits for a connection. False: there is none at the end; a call then says why.
 bool AwaitConnection(grpc::Channel* channel, const Patience& patience);
 
-// For a call that is made without a connection, to learn why there is none.
+// Limits a call that is made without a connection, to learn why there is none.
 void LimitToReason(grpc::ClientContext* context);
 
 // "30 s", "0.3 s".

@@ -114,7 +114,7 @@ struct TimingClient::Link {
     }
   }
 
-  // As services/contract/ring/replay.h describes it; empty when it is not there.
+  // Reads the module as services/contract/ring/replay.h describes it; empty when it is not there.
   std::string ReadModule(const std::string& hash) const {
     const std::string path = base::StrCat(module_folder, "/", base::Hex(hash), ".code");
     return base::ReadRegularFile(path).value_or("");

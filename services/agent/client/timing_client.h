@@ -37,7 +37,7 @@ class TimingClient {
   base::Result<timing::v1::Gpu> Describe(std::function<bool()> is_cancelled);
   // Whether the service measures, and wants replays; known once Describe has succeeded.
   bool measures() const { return measures_; }
-  // Whose code it may ask for: flags of ring/replay.h; likewise.
+  // Returns whose code it may ask for: flags of ring/replay.h; likewise.
   std::uint32_t code_wanted() const { return code_wanted_; }
 
   using Answer = std::function<void(base::Result<std::vector<common::v1::Estimate>>)>;

@@ -27,7 +27,7 @@
 
 namespace eidolon::agent::clock {
 
-// Not thread safe. Clocks and waits of ranks that are not there are ignored.
+// This class is not thread-safe. Clocks and waits of ranks that are not there are ignored.
 class Horizon {
  public:
   using SimTime = base::SimTime;

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint64_t kMicrosecond = 1'000'000;
 
-// What Python, PyTorch's dispatcher and the framework do, on the reference processor. Of four
+// Work of Python, PyTorch's dispatcher and the framework, on the reference processor. Of four
 // training steps timed call by call (GPT-2, ResNet-50, an MLP, a Llama of 1B;
 // e2e/measured/h100/calls.jsonl), what the measured model charges for the work between calls that
 // give the GPU work is 7.62, 6.36, 3.84 and 21.89 ms: 10.8, 9.2, 5.4 and 9.4 us over the number of
@@ -88,13 +88,13 @@ void Scale(double speed, ::eidolon::ring::HostCosts& costs) {
   return costs;
 }
 
-// What calls take within training steps, with driver 580: launches, libraries and copies beside an
-// H100 (e2e/measured/h100/calls.jsonl), where they were timed in eager steps of GPT-2, ResNet-50
-// and an MLP together with the program's own work between them. That work took 1 / 0.41, 1 / 0.32
-// and 1 / 0.49 of what this model charges for it on the reference processor, and so did the calls.
-// The others, which are rare there, by calls in a row beside an H200 (e2e/measured/h200/host.jsonl)
-// on a processor on which the probe of services/base/host_speed tells 0.8 to 0.9 of the reference,
-// times 0.85.
+// Returns the cost of calls within training steps, with driver 580: launches, libraries and copies
+// beside an H100 (e2e/measured/h100/calls.jsonl), where they were timed in eager steps of GPT-2,
+// ResNet-50 and an MLP together with the program's own work between them. That work took 1 / 0.41,
+// 1 / 0.32 and 1 / 0.49 of what this model charges for it on the reference processor, and so did
+// the calls. The others, which are rare there, by calls in a row beside an H200
+// (e2e/measured/h200/host.jsonl) on a processor on which the probe of services/base/host_speed
+// tells 0.8 to 0.9 of the reference, times 0.85.
 ::eidolon::ring::HostCosts DriverHostCosts(double speed) {
   using ::eidolon::ring::CallClass;
   ::eidolon::ring::HostCosts costs{};

@@ -15,14 +15,14 @@
 
 namespace eidolon::agent::clock {
 
-// What a look at the processes found.
+// Result of a look at the processes.
 enum class Look : std::uint8_t {
   kStill,    // All threads sleep.
   kPolling,  // Some run for a moment.
   kWorking,
 };
 
-// Not thread safe. Times are monotonic nanoseconds.
+// This class is not thread-safe. Times are monotonic nanoseconds.
 class Quiescence {
  public:
   // `look` looks at the processes; it costs milliseconds. `has_news` tells whether anything has

@@ -1,5 +1,5 @@
-// For how long nothing of a server has moved: no record, no answer that is outstanding, no
-// processor and no disk that its processes use. Pure; the owner says what moves.
+// Measures how long nothing of a server has moved: no record, no outstanding answer, no processor
+// and no disk that its processes use. Pure; the owner says what moves.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace eidolon::agent::clock {
 
-// Not thread safe. Times are monotonic nanoseconds.
+// This class is not thread-safe. Times are monotonic nanoseconds.
 class Standstill {
  public:
   explicit Standstill(std::int64_t now_ns) : last_ns_(now_ns) {}

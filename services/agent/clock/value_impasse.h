@@ -1,4 +1,4 @@
-// When a question that nobody can decide yet is answered with "not ready".
+// Decides when a question that has no answer yet is answered with "not ready".
 //
 // A rank that is behind in its own time waits, within the emulation, for values that another rank
 // puts into a call, and that rank asks whether work has ended at a later time, which depends on
@@ -17,12 +17,12 @@
 
 namespace eidolon::agent::clock {
 
-// Of one server. Not thread safe. Times are monotonic nanoseconds.
+// Impasse of one server. Not thread safe. Times are monotonic nanoseconds.
 class ValueImpasse {
  public:
   // So long nothing moves before a question is answered: messages may be on their way.
   static constexpr std::int64_t kStillNs = 500'000;
-  // So many answers without a value.
+  // Limit of answers without a value.
   static constexpr int kMostAnswers = 256;
 
   // From now on questions may be answered so.

@@ -1,5 +1,5 @@
-// What work costs on this server's GPU model: one entry for each distinct definition, shared by all
-// ranks, and the numbers by which reports refer to sources, families and names.
+// Keeps the cost of work on this server's GPU model: one entry for each distinct definition, shared
+// by all ranks, and the numbers by which reports refer to sources, families and names.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ class Replay;
 
 namespace eidolon::agent::cost {
 
-// For people: what a launch looks like.
+// Readable description of a launch.
 struct WorkShown {
   std::array<std::uint32_t, 3> grid{};  // Kernels.
   std::array<std::uint32_t, 3> block{};

@@ -19,8 +19,8 @@ class EventTable {
   base::Result<void> Create(std::uint32_t event);
   base::Result<void> Destroy(std::uint32_t event);
 
-  // What was recorded last, complete at time 0 before that; none for an unknown event. Lives until
-  // the next change of the signal table.
+  // Returns what was recorded last, complete at time 0 before that; none for an unknown event.
+  // Lives until the next change of the signal table.
   const Signal* Find(std::uint32_t event);
   // As Find, for callers to whom an unknown event is a failure.
   base::Result<Signal> Get(std::uint32_t event);

@@ -55,7 +55,7 @@ class StreamTable {
   // Work of a lane ends later than was said: so does what its stream does next.
   void Delay(std::uint16_t device, const Contention::Delayed& delayed);
 
-  // When all work of the device ends, that of destroyed streams included.
+  // Returns when all work of the device ends, that of destroyed streams included.
   base::Result<Signal> EndOf(std::uint16_t device);
 
  private:
@@ -79,7 +79,7 @@ class StreamTable {
     work_->Assign(tail, work_->Merge((*signals_)[tail], (*signals_)[other], tail));
   }
   base::Result<void> CheckDevice(std::uint16_t device) const;
-  // Why Find failed.
+  // Returns why Find failed.
   base::Error DescribeUnknown(std::uint16_t device, std::uint32_t stream);
 
   std::vector<EmulatedGpu>* gpus_;

@@ -64,8 +64,8 @@ namespace eidolon::agent::iteration {
 enum class Update : std::uint8_t { kNo, kPerhaps, kYes };
 Update UpdateOf(std::string_view mangled_name);
 
-// How a program ended. One that failed may have been stopped before its first step: what repeats
-// until then (the weights of equal layers are made by equal launches) may be of no step.
+// End of a program. One that failed may have been stopped before its first step: what repeats until
+// then (the weights of equal layers are made by equal launches) may be of no step.
 enum class ProgramEnd : std::uint8_t { kWell, kFailed };
 
 // One launch as the detector sees it.

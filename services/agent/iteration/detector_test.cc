@@ -157,7 +157,7 @@ TEST_F(DetectorTest, TurnsBehindAStepThatDiffersBeginWhereTheyRepeat) {
               ElementsAre(begins[0], begins[1], begins[2], begins[3], begins[4], begins[5], next_));
 }
 
-// As bitsandbytes' optimizers do, which are given the number of the step.
+// The optimizers of bitsandbytes do this: they are given the number of the step.
 TEST_F(DetectorTest, UpdatesThatDifferInEveryStepAreToldByWhatTheyAreAlikeTo) {
   std::vector<std::uint64_t> begins;
   for (std::uint32_t i = 0; i < 10; ++i) {

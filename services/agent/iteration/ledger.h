@@ -47,7 +47,7 @@ struct Program {
   Split split;
 };
 
-// Not thread safe.
+// This class is not thread-safe.
 class Ledger {
  public:
   // Operations kept while no boundary is known; beyond it Take forgets the oldest, and the

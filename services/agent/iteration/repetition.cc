@@ -26,7 +26,7 @@ constexpr std::size_t kPeriodsMinByKind = 3;
 
 using Key = std::uint32_t Launch::*;
 
-// What is compared of a launch.
+// Returns the parts of a launch that are compared.
 auto Of(const Launch& launch, Key key) { return std::pair(launch.*key, launch.device); }
 auto OfIdentity(const Launch& launch) { return Of(launch, &Launch::identity); }
 
@@ -54,7 +54,8 @@ std::vector<std::size_t> MatchAtDistance(std::span<const Launch> history, Key ke
   return MatchAtOffset(history.size(), at);
 }
 
-// How many launches of a period tell where it begins: equal layers may follow its first ones.
+// Returns how many launches of a period tell where it begins: equal layers may follow its first
+// ones.
 std::size_t OpeningLength(std::span<const Launch> two_periods) {
   const auto at = [&](std::size_t i) { return OfIdentity(two_periods[i]); };
   const std::vector<std::size_t> match = MatchAtOffset(two_periods.size(), at);
@@ -63,7 +64,8 @@ std::size_t OpeningLength(std::span<const Launch> two_periods) {
   return std::min(period, std::max(kOpeningMin, *std::max_element(match.begin(), end) + 1));
 }
 
-// Whether the last `period` launches hold nine tenths of the distinct launches that occurred twice.
+// Returns whether the last `period` launches hold nine tenths of the distinct launches that
+// occurred twice.
 bool HoldsMost(std::span<const Launch> history, std::size_t period) {
   std::unordered_map<std::uint32_t, std::uint32_t> count;
   for (const Launch& launch : history) ++count[launch.identity];
@@ -136,7 +138,7 @@ bool Detector::SearchPeriodsAtEnd(const Mark& end) {
   return false;
 }
 
-// Whether what was launched repeats; marks where.
+// Returns whether what was launched repeats; marks where.
 bool Detector::SearchAtEnd(const Mark& end) {
   if (repetition_ == 0) SearchRepetition({.repeats_min = 2, .run_min = 0});
   if (repetition_ == 0) return SearchPeriodsAtEnd(end);

@@ -1,5 +1,5 @@
-// Where the time of one iteration went, how well its operations' durations are known, and how wrong
-// its length may be.
+// Splits the time of one iteration: what it was spent on, how well its operations' durations are
+// known, and how wrong its length may be.
 //
 // Split. A moment of the iteration is
 //   compute                 when a kernel or copy runs on a GPU of the process,
@@ -53,7 +53,7 @@ struct GemmRows {
   auto operator<=>(const GemmRows&) const = default;
 };
 
-// What an operation is for; sums of a report.
+// Purposes of operations; sums of a report.
 struct WorkCounts {
   std::uint64_t matrix_flops = 0;
   std::uint64_t parameter_bytes = 0;  // Of a step of an optimizer, like what follows.
@@ -64,7 +64,7 @@ struct WorkCounts {
   auto operator<=>(const WorkCounts&) const = default;
 };
 
-// How a duration came about; many operations share one.
+// Source of a duration; many operations share one.
 struct Basis {
   estimate::Source source = estimate::Source::kAssumed;
   float relative_error = 0;

@@ -1,5 +1,5 @@
-// What the emulated GPUs of this server answer, and what the device engine needs of them, from the
-// GPU model and the simulated cluster.
+// Derives the properties of this server's emulated GPUs, and the device engine's, from the GPU
+// model and the simulated cluster.
 #pragma once
 
 #include <cstdint>

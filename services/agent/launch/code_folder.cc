@@ -54,7 +54,7 @@ std::vector<KeptFile> FilesOf(const std::string& folder) {
   return files;
 }
 
-// Down to three quarters, so that not every job has something to remove.
+// Removes files down to three quarters, so that not every job has something to remove.
 std::size_t Shorten(std::vector<KeptFile> files, std::uint64_t bytes_max) {
   std::uint64_t bytes = 0;
   for (const KeptFile& file : files) bytes += file.bytes;

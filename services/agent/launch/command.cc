@@ -112,7 +112,7 @@ base::Result<std::string> FindIn(const std::string& name, const std::string& pat
                     StrCat("command '", name, "' was not found in PATH (", path, ")"));
 }
 
-// In the child: never returns. A failure is written to `failure` as an errno.
+// Runs in the child and never returns. A failure is written to `failure` as an errno.
 [[noreturn]] void Become(const char* program, char** arguments, char** environment,
                          const char* folder, int out, int err, int failure) {
   setsid();
@@ -129,7 +129,7 @@ base::Result<std::string> FindIn(const std::string& name, const std::string& pat
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  // Whatever is open here, by whomever: none of it is the command's.
+  // Descriptors that are open here are not the command's, whatever opened them.
   process::CloseOnExecFrom(STDERR_FILENO + 1);
   if (folder[0] == '\0' || chdir(folder) == 0) execve(program, arguments, environment);
   const int error = errno;

@@ -19,7 +19,7 @@ namespace eidolon::agent::launch {
 
 enum class OutputStream : std::uint8_t { kStdout = 1, kStderr = 2 };
 
-// How a process ended, as a user understands it.
+// End of a process, as a user understands it.
 struct ExitStatus {
   int code = 0;    // As a shell shows it: 128 + signal when killed.
   int signal = 0;  // 0: ended by itself.
@@ -44,8 +44,8 @@ struct CommandOptions {
   std::string working_directory;     // Empty: this process's.
 };
 
-// Where the command's program lies: by its own PATH, or from its working directory. Fails naming
-// it.
+// Returns where the command's program lies: by its own PATH, or from its working directory. Fails
+// naming it.
 base::Result<std::string> FindProgram(const CommandOptions& options);
 
 // Threads: Start, Stop and the destructor from one thread.

@@ -43,7 +43,7 @@ Death DeathOf(int code) {
   return {.state = LifeState::kDead, .status = {.code = WEXITSTATUS(code), .signal = 0}};
 }
 
-// Of a process that was collected; nothing where the kernel does not remember it.
+// Returns the code of a process that was collected; nothing where the kernel does not remember it.
 std::optional<int> RememberedExitCode(int descriptor) {
   PidfdInfo info{};
   info.mask = kInfoExit;

@@ -1,4 +1,4 @@
-// How a process that is not our child ended.
+// Determines how a process that is not our child ended.
 #pragma once
 
 #include <sys/types.h>

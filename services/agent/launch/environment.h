@@ -16,7 +16,8 @@ using Variables = std::vector<std::pair<std::string, std::string>>;
 // The shim's libraries as they lie on disk.
 struct ShimLibraries {
   std::string core;
-  // What must answer before the core, the core, then the facades, by name.
+  // Libraries to preload: those that must answer before the core, the core, then the facades, by
+  // name.
   std::vector<std::string> preload;
   std::string triton_folder;        // Holds a libcuda.so.1.
   std::vector<std::string> folded;  // Preloaded besides into the live ranks of folded jobs.

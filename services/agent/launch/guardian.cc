@@ -40,7 +40,7 @@ std::optional<int> Collect(pid_t agent) {
   return end;
 }
 
-// Until the agent has ended. Returns its status.
+// Watches until the agent has ended. Returns its status.
 int Watch(pid_t agent, pid_t controller, int grace_ms) {
   const base::SystemClock clock;
   const sigset_t watched = WatchedSignals();

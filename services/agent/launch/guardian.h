@@ -21,11 +21,11 @@ namespace eidolon::agent::launch {
 struct GuardOptions {
   // Removed with all that is in them when the process that started this one has died.
   std::vector<std::string> folders;
-  // How long the agent may take to end then.
+  // Time that the agent may then take to end.
   int grace_ms = 20'000;
 };
 
-// What an agent knows of the processes above it.
+// Processes above an agent, as the agent knows them.
 struct Guarded {
   pid_t guardian = 0;  // 0: there is none.
   pid_t controller = 0;

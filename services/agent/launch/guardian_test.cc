@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where the processes of a test meet.
+// Fixture in which the processes of a test meet.
 class GuardianTest : public ::testing::Test {
  protected:
   ~GuardianTest() override {

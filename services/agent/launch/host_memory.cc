@@ -11,7 +11,7 @@
 namespace eidolon::agent::launch {
 namespace {
 
-// Of version 1, where "no limit" is a number near 2^63.
+// Limit of version 1, where "no limit" is a number near 2^63.
 constexpr std::uint64_t kNoLimitBytes = std::uint64_t{1} << 60;
 // A tenth of the limit: what else a pod's cgroup may hold.
 constexpr std::uint64_t kSpareShare = 10;

@@ -1,5 +1,5 @@
-// What the kernel says about the host memory of this process's cgroup: whether it has killed a
-// process for lack of memory, and the limit. In a pod the cgroup is the container's.
+// Reads from the kernel the host memory of this process's cgroup: whether it has killed a process
+// for lack of memory, and the limit. In a pod the cgroup is the container's.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ struct HostMemory {
 std::optional<HostMemory> ReadHostMemory(const std::string& proc = "/proc",
                                          const std::string& cgroups = "/sys/fs/cgroup");
 
-// Whether the kernel killed for want of memory below the limit. The cgroup of the pod has the same
-// limit and holds a little more, so it may be the one that is full.
+// Returns whether the kernel killed for want of memory below the limit. The cgroup of the pod has
+// the same limit and holds a little more, so it may be the one that is full.
 bool IsAtLimit(const HostMemory& memory);
 
 // What has happened from `before` to `now`: kills and hits since, limit and peak of now.

@@ -1,4 +1,4 @@
-// What a launcher's command line says about the processes that it starts.
+// Describes the processes that a launcher's command line starts.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace eidolon::agent::launch {
 
-// Which variables a rank finds, besides those of torchrun.
+// Variables that a rank finds, besides those of torchrun.
 enum class RankVariables : std::uint8_t { kTorchrun, kDeepSpeed, kSlurm, kOpenMpi };
 
 struct LauncherCommand {

@@ -20,8 +20,9 @@ base::Result<LauncherCommand> ReadLauncher(const std::vector<std::string>& comma
 // below srun, mpirun or in a script for `sh -c`, that lets each server meet itself only.
 base::Result<void> CheckServersMeet(const std::vector<std::string>& command, std::uint32_t servers);
 
-// What each rank executes. `launcher_path`: where `launcher` was found, a script whose first line
-// names its Python; not looked at when the launcher is a Python itself, or the program needs none.
+// Returns what each rank executes. `launcher_path`: where `launcher` was found, a script whose
+// first line names its Python; not looked at when the launcher is a Python itself, or the program
+// needs none.
 base::Result<std::vector<std::string>> RankCommand(const LauncherCommand& read,
                                                    const std::string& launcher_path);
 

@@ -147,7 +147,7 @@ TEST(LauncherCommandTest, RefusesWhatItCannotStartAlone) {
   EXPECT_FALSE(RankCommand(Read({"torchrun", "a.py"}), path).has_value());
 }
 
-// Of a job of two servers.
+// Returns the message for a job of two servers.
 std::string CannotMeet(const std::vector<std::string>& command) {
   const auto meet = CheckServersMeet(command, 2);
   return meet ? "" : meet.error().message;

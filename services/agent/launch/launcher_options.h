@@ -25,8 +25,8 @@ struct LauncherKind {
 
 std::span<const LauncherKind> LauncherKinds();
 
-// What an option says about the ranks. Fails on options with which its ranks cannot be started
-// alone.
+// Returns what an option says about the ranks. Fails on options with which its ranks cannot be
+// started alone.
 base::Result<void> TakeOption(const LauncherKind& kind, std::string_view name,
                               const std::string& value, LauncherCommand* read);
 

@@ -25,7 +25,7 @@ class LineReader {
   // longer than kLongestLine comes in parts. Carriage returns end lines too: progress bars rewrite
   // theirs.
   std::vector<std::string> Read();
-  // What is left without a newline; nothing when that is empty.
+  // Returns what is left without a newline; nothing when that is empty.
   std::optional<std::string> TakeRest();
   void Close();
 

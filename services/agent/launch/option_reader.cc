@@ -19,7 +19,7 @@ std::string Dashed(const OptionSyntax& syntax, std::string_view name) {
   return dashed;
 }
 
-// By its name, its short form, or a beginning that only one option has.
+// Finds an option by its name, its short form, or a beginning that only one option has.
 const Option* FindOption(const OptionSyntax& syntax, std::string_view name) {
   const std::string dashed = Dashed(syntax, name);
   const Option* found = nullptr;

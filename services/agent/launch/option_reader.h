@@ -32,8 +32,8 @@ struct OptionSyntax {
 using OptionTaker =
     std::function<base::Result<void>(std::string_view name, const std::string& value)>;
 
-// Where the program that is started begins in `words`. Fails, with a sentence for the user, on an
-// option that is not known and on a missing value.
+// Returns where the program that is started begins in `words`. Fails, with a sentence for the user,
+// on an option that is not known and on a missing value.
 base::Result<std::size_t> ReadOptions(const OptionSyntax& syntax,
                                       std::span<const std::string> words, const OptionTaker& take);
 

@@ -1,5 +1,6 @@
-// How this program starts itself again. It may run under a loader that was named with it, as in
-// pods, whose images need not have its libraries: the kernel then takes the loader for the program.
+// Builds the command by which this program starts itself again. It may run under a loader that was
+// named with it, as in pods, whose images need not have its libraries: the kernel then takes the
+// loader for the program.
 #pragma once
 
 #include <string>

@@ -29,7 +29,7 @@ using base::StrCat;
 constexpr std::string_view kCommandFollows = "--";
 constexpr std::string_view kLocalRank = "{LOCAL_RANK}";
 constexpr int kExitPollMs = 20;
-// As torchrun, which gives ranks 30 s; ours have nothing to wait for in a network.
+// Grace as torchrun's, which gives ranks 30 s; ours have nothing to wait for in a network.
 constexpr std::int64_t kGraceNs = 10'000'000'000;
 constexpr int kUsageStatus = 2;
 constexpr int kNotExecutable = 127;

@@ -19,12 +19,13 @@ struct RankLaunch {
   RankVariables style = RankVariables::kTorchrun;
   std::string preload;    // LD_PRELOAD of the ranks.
   Variables environment;  // More, the same for all ranks.
-  // What each rank executes; not empty. The word "{LOCAL_RANK}" at its end becomes the rank's.
+  // Command that each rank executes; not empty. The word "{LOCAL_RANK}" at its end becomes the
+  // rank's.
   std::vector<std::string> command;
 };
 
-// What a rank is started with. `own_threads`: the program says nothing of its number of threads
-// (OMP_NUM_THREADS), which torchrun then sets to 1 where a server has several ranks.
+// Returns what a rank is started with. `own_threads`: the program says nothing of its number of
+// threads (OMP_NUM_THREADS), which torchrun then sets to 1 where a server has several ranks.
 Variables EnvironmentOf(const RankLaunch& launch, std::uint32_t rank, bool own_threads);
 
 // The arguments that RunRanks reads back, behind the program's own first ones.

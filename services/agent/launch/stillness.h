@@ -1,4 +1,4 @@
-// Whether processes work, as /proc tells it: from what their threads did between two looks.
+// Determines whether processes work, by /proc: from what their threads did between two looks.
 //
 // Threads that poll (watchdogs, launchers, a thread that waits in slices) run now and then; that
 // says nothing. A thread that works uses a processor, or waits for one, or for a disk, for a good
@@ -24,7 +24,7 @@ enum class Stillness : std::uint8_t {
   kWorking,
 };
 
-// Not thread safe. A look takes milliseconds.
+// This class is not thread-safe. A look takes milliseconds.
 class StillnessWatch {
  public:
   // `proc`: where the process file system is.
@@ -36,7 +36,8 @@ class StillnessWatch {
   // thread's first, finds it working when it runs.
   Stillness Look(const std::vector<pid_t>& processes, const std::set<pid_t>& leaders,
                  std::int64_t now_ns);
-  // Whether the last look found that anything got on: a thread that works, bytes from or to a disk.
+  // Returns whether the last look found that anything got on: a thread that works, bytes from or to
+  // a disk.
   bool moved() const { return moved_; }
 
   // Looks at one thread alone, which the last look found at work in another process: whether it

@@ -1,5 +1,5 @@
-// What a process was last seen doing, as /proc tells it: for the message of a job that stands
-// still.
+// Reports what a process was last seen doing, by /proc: for the message of a job that makes no
+// progress.
 #pragma once
 
 #include <sys/types.h>

@@ -13,7 +13,7 @@ class RE2;
 
 namespace eidolon::agent::outcome {
 
-// Not thread safe.
+// This class is not thread-safe.
 class LinePattern {
  public:
   // An error says what is wrong with the pattern.
@@ -22,8 +22,8 @@ class LinePattern {
   LinePattern& operator=(LinePattern&&) noexcept;
   ~LinePattern();
 
-  // Whether the line ends an iteration. Several ranks may print the same one, so a pattern with a
-  // group counts a line only when the (first) group's text has changed.
+  // Returns whether the line ends an iteration. Several ranks may print the same one, so a pattern
+  // with a group counts a line only when the (first) group's text has changed.
   bool EndsIteration(const std::string& line);
 
  private:

@@ -1,4 +1,4 @@
-// What a user's program prints: any bytes through the pipe as lines, to the verdict and to a
+// Feeds a user's program's output: any bytes through the pipe as lines, to the verdict and to a
 // pattern. The first line of the input is the pattern.
 #include <unistd.h>
 

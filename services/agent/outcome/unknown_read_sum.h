@@ -12,7 +12,7 @@
 
 namespace eidolon::agent::outcome {
 
-// Not thread safe.
+// This class is not thread-safe.
 class UnknownReadSum {
  public:
   void Add(const session::SessionUsage& used);

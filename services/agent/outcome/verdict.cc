@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kErrorLines = 12;
 
-// What the shim reports when the program brought the runtime of another CUDA version.
+// The shim reports this when the program brought the runtime of another CUDA version.
 constexpr std::string_view kForeignRuntime = "libcudart.so";
 
 // The line without torchrun's "[rank1]: ".
@@ -67,19 +67,19 @@ std::string AdviceFor(std::string_view line) {
            "an "
            "image based on Debian, Ubuntu or a relative of Red Hat";
   }
-  // Of tensors, of torch.cuda.set_device, of init_process_group.
+  // These are messages of tensors, of torch.cuda.set_device, of init_process_group.
   if (says("Torch not compiled with CUDA enabled") || says("has no attribute '_cuda_") ||
       says("Distributed package doesn't have NCCL built in")) {
     return "its torch is built without CUDA: install a wheel that is built for CUDA 12 or 13";
   }
-  // What the shim says of a folded job (shim/vendor/nccl/membership.cc).
+  // The shim prints this about a folded job (shim/vendor/nccl/membership.cc).
   constexpr std::string_view kFolded = "eidolon: folding: ";
   const std::size_t folded = line.find(kFolded);
   return folded == line.npos ? "" : std::string(line.substr(folded + kFolded.size()));
 }
 
-// What Python, PyTorch's data loaders, torchrun and shells print about a child that something
-// killed.
+// Returns what Python, PyTorch's data loaders, torchrun and shells print about a child that
+// something killed.
 bool TellsOfKill(std::string_view line) {
   constexpr std::string_view kWords[] = {"SIGKILL", "Signal 9", "signal 9", "exitcode: -9",
                                          "exitcode  : -9"};

@@ -61,13 +61,13 @@ class Verdict {
   void NoteRefusal(const Refusal& refusal) { refusal_ = refusal; }
   void NoteRefusedCall(const std::string& name, bool strict);
   void NoteErrorLine(const std::string& line);
-  // Of a rank that did not end well. The first counts, but one by SIGTERM only until another.
+  // Notes a rank that did not end well. The first counts, but one by SIGTERM only until another.
   void NoteRankDeath(const RankDeath& death);
-  // Of a rank whose parent collected it before anybody saw how it ended.
+  // Notes a rank whose parent collected it before its end was seen.
   void NoteRankGone(const RankDeath& death);
   bool has_rank_death() const { return death_.has_value(); }
-  // Of a rank that goes on without us, or as another program: what it did from then on is not
-  // known. The first counts.
+  // Notes a rank that continues without us, or as another program: its later actions are not known.
+  // The first counts.
   void NoteSessionLost(int rank, int pid, const std::string& how);
   bool has_lost_session() const { return !lost_.empty(); }
   // Of ranks that wait for one that has left: what follows may come of that. The first counts.

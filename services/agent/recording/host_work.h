@@ -1,5 +1,5 @@
-// How long a recorded rank's host has worked: the sum of what lies between its records, and
-// between an answer and the record that follows it.
+// Measures how long a recorded rank's host has worked: the sum of what lies between its records,
+// and between an answer and the record that follows it.
 #pragma once
 
 #include <cstdint>

@@ -101,7 +101,7 @@ base::Result<bool> Playback::Give(const kept::EntryView& entry) {
   return true;
 }
 
-// What a record with this clock follows on; nothing while an answer is missing.
+// Returns what a record with this clock follows on; nothing while an answer is missing.
 std::optional<Playback::Moment> Playback::BaseOf(std::uint64_t recorded_ps) {
   Moment base = last_;
   for (const Given& given : given_) {

@@ -32,7 +32,7 @@ class Playback {
   using IterationEnded = std::function<void(std::uint64_t sequence, base::SimTime told)>;
   struct Options {
     std::uint32_t device_count = 0;
-    // What the host's work takes, in thousandths of what it took.
+    // Scale of the host's work, in thousandths of its recorded time.
     std::uint32_t host_permille = 1000;
     IterationEnded on_iteration;
   };

@@ -12,7 +12,7 @@ using wire::RecordKind;
 
 namespace {
 
-// Without what follows the parts that a replay needs.
+// Returns the size without what follows the parts that a replay needs.
 std::size_t KeptBytes(const ring::RecordView& record) {
   switch (record.header().kind) {
     case RecordKind::kDefineWork:

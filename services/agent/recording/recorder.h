@@ -36,8 +36,8 @@ class Recorder {
   // No more records. `ended`: the program ended by itself. Again: nothing.
   void Close(base::SimTime clock, bool ended);
 
-  // What is there of the process. Requires: Close was called. The error says why it is of no use.
-  // Server, ranks and devices are left to fill in.
+  // Returns what is there of the process. Requires: Close was called. The error says why it is of
+  // no use. Server, ranks and devices are left to fill in.
   base::Result<kept::RankPart> Take();
 
  private:

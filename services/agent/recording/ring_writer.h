@@ -17,7 +17,7 @@ class RingWriter {
   // Requires: `segment` is a mapped Segment.
   explicit RingWriter(void* segment) : segment_(segment) {}
 
-  // Whether a record of so many bytes fits, before the agent has read on.
+  // Returns whether a record of so many bytes fits, before the agent has read on.
   bool HasRoom(std::size_t bytes) const;
   // The agent has applied everything.
   bool IsDrained() const;
@@ -26,7 +26,7 @@ class RingWriter {
   // The rank's clock, at least that of the last record.
   void SetClock(std::uint64_t clock_ps);
 
-  // Before a question is appended that waits in the slot.
+  // Called before a question is appended that waits in the slot.
   void Pend(std::uint32_t slot);
   struct Answer {
     bool ok = false;

@@ -25,7 +25,7 @@ class KeyValueStore {
   // the value.
   std::int64_t Add(const std::string& key, std::int64_t amount);
   void Append(const std::string& key, const std::string& value);
-  // Whether there was one.
+  // Returns whether the key was there.
   bool Delete(const std::string& key);
   std::size_t size() const { return values_.size(); }
   const std::map<std::string, std::string>& values() const { return values_; }
@@ -36,13 +36,13 @@ class KeyValueStore {
   std::optional<std::string> Pop(const std::string& key);
   std::size_t QueueLength(const std::string& key) const;
 
-  // Whether the key has a value, or a queue that is not empty.
+  // Returns whether the key has a value, or a queue that is not empty.
   bool Has(const std::string& key) const;
   bool HasAll(std::span<const std::string> keys) const;
 
   // Values, and members of queues.
   std::size_t entries() const { return values_.size() + queued_; }
-  // Of all keys and values.
+  // Returns the bytes of all keys and values.
   std::size_t bytes() const { return bytes_; }
 
  private:

@@ -28,7 +28,7 @@ bool IsHashedName(std::string_view text) {
          });
 }
 
-// What stands before and behind the separator's first occurrence; nothing where it does not occur.
+// Text before and behind the separator's first occurrence; nothing where it does not occur.
 struct Halves {
   std::string_view before;
   std::string_view behind;

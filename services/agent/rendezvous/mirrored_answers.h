@@ -54,12 +54,12 @@ std::optional<std::string> MirroredValue(std::string_view key);
 // all live ranks of the job have come and the key counts the ranks of the whole job; otherwise 0.
 std::int64_t MirroredCount(const World& world, std::string_view key, std::int64_t sum);
 
-// How many mirrored ranks come to TCPStore's barrier of `ranks` ranks when `arrived` have: all of
-// them once all live ranks have, at a barrier of the whole job. Of any other barrier the store does
-// not know who takes part: 0.
+// Returns how many mirrored ranks come to TCPStore's barrier of `ranks` ranks when `arrived` have:
+// all of them once all live ranks have, at a barrier of the whole job. Of any other barrier the
+// store does not know who takes part: 0.
 std::int64_t MirroredRanksAtBarrier(const World& world, std::int64_t ranks, std::int64_t arrived);
 
-// Why nobody sets the key, a part of a sentence; empty where that is not known.
+// Returns why nobody sets the key, a part of a sentence; empty where that is not known.
 std::string WhyNobodySets(std::string_view key);
 
 }  // namespace eidolon::agent::rendezvous

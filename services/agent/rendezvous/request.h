@@ -47,12 +47,12 @@ struct Request {
   std::int64_t number = 0;
 };
 
-// What a connection may send in one request.
+// Limits of one request of a connection.
 inline constexpr std::uint64_t kKeyBytesMax = 64 << 10;
 inline constexpr std::uint64_t kValueBytesMax = 256 << 20;
 inline constexpr std::uint64_t kKeysMax = 1 << 20;
 inline constexpr std::uint64_t kRequestBytesMax = 512 << 20;
-// What each key or value takes beside its own bytes.
+// Memory that each key or value takes beside its own bytes.
 inline constexpr std::uint64_t kBytesPerText = sizeof(std::string);
 
 // Reads the requests of one connection, however they are cut: a request that comes in many pieces
@@ -66,7 +66,7 @@ class RequestReader {
   // The next request; nothing while it is not complete. Fails on what no client of TCPStore sends,
   // and on what exceeds a limit; nothing can be read afterwards.
   base::Result<std::optional<Request>> Next();
-  // What it holds: bytes that were appended, and have not been returned in a request.
+  // Returns its size: bytes that were appended, and have not been returned in a request.
   std::size_t held_bytes() const { return buffer_.size() - position_ + request_bytes_; }
 
  private:

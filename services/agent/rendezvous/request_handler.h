@@ -18,14 +18,14 @@
 
 namespace eidolon::agent::rendezvous {
 
-// What the store may hold in all, and what one answer may.
+// Limits of the store and of one answer.
 inline constexpr std::size_t kStoreEntriesMax = 1 << 20;
 inline constexpr std::size_t kStoreBytesMax = 1 << 30;
 
 // Clients have numbers. Not thread safe.
 class RequestHandler {
  public:
-  // Where answers to a client go; it stays valid until the next call of the handler.
+  // Buffer for answers to a client; it stays valid until the next call of the handler.
   using AnswersTo = std::function<std::string*(int client)>;
 
   struct Options {

@@ -33,7 +33,7 @@ std::string Text(std::string_view text) {
 
 class RequestHandlerTest : public ::testing::Test {
  protected:
-  // What the client is answered, now and for earlier requests.
+  // Returns what the client is answered, now and for earlier requests.
   std::string Ask(int client, Request request) {
     const auto answered = handler_.Answer(client, std::move(request));
     EXPECT_TRUE(answered.has_value()) << answered.error().message;
@@ -96,7 +96,7 @@ TEST_F(RequestHandlerTest, ABarrierThatIsCancelledWaitsNoMore) {
   EXPECT_EQ(Received(0), "");
 }
 
-// What torch.distributed does with TORCH_DIST_INIT_BARRIER=1 in new_group.
+// The requests of torch.distributed with TORCH_DIST_INIT_BARRIER=1 in new_group.
 TEST_F(RequestHandlerTest, BarriersOfNewGroupsCompleteWithMirroredRanks) {
   const std::string all = "/default_pg/0//store_based_barrier_key:1";
   const auto come = [&](int client, const std::string& key) {

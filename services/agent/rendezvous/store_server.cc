@@ -31,7 +31,7 @@ constexpr int kBacklog = 1024;
 constexpr std::size_t kReadBytes = 1 << 16;
 // Who does not take answers is not read from.
 constexpr std::size_t kUnsentBytesMax = 16 << 20;
-// Of requests that have not come whole, of all connections.
+// Limit of the requests that have not come whole, of all connections.
 constexpr std::size_t kHeldBytesMax = 1 << 30;
 constexpr std::int64_t kPauseMs = 100;
 constexpr std::int64_t kNsPerMs = 1'000'000;
@@ -149,7 +149,7 @@ void StoreServer::Step(const std::vector<pollfd>& watched) {
     Connection& connection = connections_.at(watched[i].fd);
     if ((watched[i].revents & ~POLLOUT) != 0) Read(watched[i].fd, &connection);
   }
-  // What a request sets may be the answer to an earlier connection's: first all requests.
+  // A request may set the answer to an earlier connection's: all requests come first.
   for (auto& [socket, connection] : connections_) Answer(socket, &connection);
   for (auto at = connections_.begin(); at != connections_.end();) {
     Write(at->first, &at->second);

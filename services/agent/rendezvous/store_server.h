@@ -68,7 +68,7 @@ class StoreServer {
   const std::uint16_t port_;
   std::atomic<bool> stopping_ = false;
 
-  // Of the thread.
+  // Used by the thread.
   bool was_told_ = false;           // Of the failure that lasts.
   std::int64_t accepts_at_ns_ = 0;  // Nobody is accepted before.
   std::size_t held_bytes_ = 0;      // Of all requests that are not complete.

@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// As TCPStore's client speaks.
+// Speaks as TCPStore's client.
 class Client {
  public:
   Client() : socket_(socket(AF_INET, SOCK_STREAM, 0)) {}
@@ -171,7 +171,7 @@ TEST_F(StoreServerTest, WhoTakesNoAnswersGetsThemAllLater) {
   }
 }
 
-// As many as are open now, and no more.
+// Limits descriptors to those that are open now.
 class DescriptorLimit {
  public:
   DescriptorLimit() {

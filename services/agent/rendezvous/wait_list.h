@@ -1,4 +1,4 @@
-// Who waits for which keys of the rendezvous store. Pure: no sockets, no clock.
+// Keeps which clients wait for which keys of the rendezvous store. Pure: no sockets, no clock.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class WaitList {
   // A queue has one more member, which is for one: who waits for nothing else and began first.
   std::optional<int> ArriveForOne(const std::string& key);
 
-  // By waiter.
+  // Returns all waits by waiter.
   const std::map<int, Wait>& all() const { return waits_; }
 
  private:

@@ -27,7 +27,7 @@ void SendVirtualSleepEnd(int connection, bool passed);
 // Reads a Hello that is there. An error says why this is none.
 base::Result<wire::Hello> ReadHello(int connection);
 
-// What a process gets: descriptors of its segment and of the server's doorbell.
+// Descriptors that a process gets: those of its segment and of the server's doorbell.
 struct SharedFiles {
   int segment = -1;
   int doorbell = -1;

@@ -37,7 +37,7 @@ struct RecordView {
   }
 };
 
-// Not thread safe; the only reader of its segment. The segment outlives it.
+// This class is not thread-safe; the only reader of its segment. The segment outlives it.
 class Reader {
  public:
   // Requires: `segment` is a mapped Segment.

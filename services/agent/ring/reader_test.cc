@@ -28,7 +28,7 @@ class ReaderTest : public ::testing::Test {
     const auto record = reader_.Read(&position_);
     return record.has_value() ? "no complaint" : record.error().message;
   }
-  // Of a record as the shim writes it, but with wrong content.
+  // Expects the damage of a record as the shim writes it, but with wrong content.
   void ExpectDamage(const std::vector<std::byte>& bytes, const std::string& what) {
     writer_.AppendRaw(bytes);
     EXPECT_THAT(Complaint(), HasSubstr(what));
@@ -112,7 +112,7 @@ TEST_F(ReaderTest, NamesARecordOfAnEarlierRound) {
   writer_.Launch(3, 7);
   Next();
   reader_.Release(position_);
-  // As if the write position had moved by itself, a whole ring on.
+  // The write position moves by itself, a whole ring on.
   writer_.set_position(wire::kRingBytes);
   wire::CursorsOf(segment_.base())->write_position.value.store(wire::kRingBytes + 32);
   position_ = wire::kRingBytes;

@@ -31,7 +31,7 @@ struct Shape {
   bool has_slot;
 };
 
-// By kind.
+// Shapes by kind.
 constexpr Shape kShapes[] = {
     {"pad", sizeof(wire::RecordHeader), false},
     {"define work", sizeof(wire::DefineWork), false},

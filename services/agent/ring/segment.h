@@ -14,7 +14,7 @@ namespace eidolon::agent::ring {
 
 namespace wire = ::eidolon::ring;
 
-// What every session of a server gets.
+// Contents of every session's segment of a server.
 struct SegmentContent {
   std::vector<wire::DeviceProperties> devices;
   wire::HostModel host_model = wire::HostModel::kMeasured;
@@ -58,11 +58,10 @@ class Segment {
 
   // The shim's clock. It can jump when the process is damaged; callers keep their own maximum.
   std::uint64_t clock_ps() const;
-  // How the process said that it goes.
+  // Returns how the process said that it goes.
   wire::Farewell farewell() const;
-  // Whether the process says at which line it makes its calls
-  // (services/contract/ring/python_line.h), and what its memory holds
-  // (services/contract/ring/memory_block.h).
+  // Sets whether the process reports the lines of its calls (services/contract/ring/python_line.h),
+  // and the contents of its memory (services/contract/ring/memory_block.h).
   void WantTimeline(bool wanted);
   // The clock must be at least this at the process's next call. Grows only.
   void RaiseFloor(std::uint64_t floor_ps);

@@ -1,4 +1,4 @@
-// What all processes of an emulated server map: a page with the job clock, which only the agent
+// Page that all processes of an emulated server map: it holds the job clock, which only the agent
 // writes, and the doorbell on which the agent's main loop sleeps.
 #pragma once
 

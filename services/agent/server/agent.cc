@@ -45,7 +45,7 @@ constexpr std::size_t kBacklog = 256;
 // What a job had written when it was stopped is read for at most so long.
 constexpr int kLastLinesMs = 300;
 
-// What kernels and copies take, in thousandths of their estimates.
+// Returns the scale of kernels and copies, in thousandths of their estimates.
 std::uint32_t KernelPermille(const controller::v1::Assignment& assignment) {
   constexpr std::uint32_t kPermille = 1000;
   return assignment.replay().has_kernel_permille() ? assignment.replay().kernel_permille()
@@ -214,7 +214,7 @@ base::Result<void> Agent::MakeHostCosts() {
   return {};
 }
 
-// What torchrun would serve: where ranks meet, and where mirrored ranks are answered for.
+// Returns what torchrun would serve: where ranks meet, and where mirrored ranks are answered for.
 base::Result<void> Agent::StartStore() {
   const auto& assignment = job_->assignment;
   rendezvous::World world{.size = static_cast<std::int32_t>(job_->fold.ranks()),

@@ -54,8 +54,8 @@ class Agent final : public session::SessionHost, private launch::CommandObserver
     std::string token;
     std::string library_folder;  // Where libeidolon_shim.so and eidolon/ are.
     bool print_lines = false;    // Print what the command prints, where nobody else keeps it.
-    // How long a service is tried whose name does not resolve or that refuses connections. The
-    // timing service may be away for so long at any time: it keeps nothing of a job.
+    // Time for which a service is tried whose name does not resolve or that refuses connections.
+    // The timing service may be away for so long at any time: it keeps nothing of a job.
     std::chrono::milliseconds patience{30'000};
   };
   Agent(Options options, Metrics* metrics, const base::RealClock* clock);
@@ -109,12 +109,12 @@ class Agent final : public session::SessionHost, private launch::CommandObserver
   bool HasNews();
   bool IsAboutToEnd() const;
   void SendHorizon();
-  // Of GPUs that belong to communicators.
+  // Returns the bounds of GPUs that belong to communicators.
   std::vector<OwnBound> OwnBounds();
   void BreakImpasse();
   void ServiceLost(const base::Error& error);
 
-  // What sessions ask of their server.
+  // Returns what sessions ask of their server.
   cost::CostCache& costs() override { return *costs_; }
   clock::Horizon& horizon() override { return horizon_; }
   void SendToNetwork(network::v1::SessionRequest request) override;

@@ -62,7 +62,7 @@ class AgentFixture : public ::testing::Test {
     std::filesystem::remove_all(directory_);
   }
 
-  // With services of its own where the assignment of the first start names none.
+  // Starts services of its own where the assignment of the first start names none.
   void Start() {
     own_timing_ = own_timing_ || assignment_.timing_address().empty();
     if (own_timing_) {

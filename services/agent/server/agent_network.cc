@@ -1,4 +1,4 @@
-// What processes and the network tell the agent, and what follows from it.
+// Handles notices of processes and of the network, and their consequences.
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -78,8 +78,7 @@ void Agent::OnHangUp(int connection) {
   leaving_.push_back(*process);
   SettleLeaving();
   processes_->ranks().NoteGone(*process);
-  // How a process ended shows for a moment only, so that is looked at although costs may be
-  // missing.
+  // The end of a process shows for a moment only, so it is examined although costs may be missing.
   if (replay_ == nullptr) deaths_->Add(*process);
 }
 
@@ -137,7 +136,7 @@ bool Agent::DrainSessions() {
   CountMissing();
   if (page_.has_value()) {
     page_->RaiseJobClock(static_cast<std::uint64_t>(latest.ps));
-    // With the time to which the job was released last.
+    // The time is that to which the job was released last.
     SettleVirtualSleeps({static_cast<std::int64_t>(page_->job_clock_ps())});
   }
   metrics_->ring_backlog_bytes.Set(static_cast<double>(backlog));

@@ -1,4 +1,4 @@
-// What an agent predicts: iterations, event log, use.
+// Tests the predictions of an agent: iterations, event log, use.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Whom an agent takes for which rank, and what it reports of the others.
+// Tests which processes an agent takes for which rank, and what it reports of the others.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -72,7 +72,7 @@ TEST_F(AgentVirtualSleepsTest, WhereNoRankHasBegunNoVirtualTimeRuns) {
   EXPECT_FALSE(sleeper.Passed());
 }
 
-// As torchrun does that waits for servers which never come.
+// A torchrun does this that waits for servers which never come.
 TEST_F(AgentVirtualSleepsTest, WhoPollsOutsideOfVirtualTimeMovesNothing) {
   constexpr std::uint64_t kStillMs = 2'500;
   StartAndWaitForCommand();

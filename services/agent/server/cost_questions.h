@@ -1,5 +1,5 @@
-// What the server asks about costs: definitions of work, in batches, and collectives, one by one.
-// How many answers are missing says whether the server may be thought idle.
+// Sends the server's requests for costs: definitions of work, in batches, and collectives, one by
+// one. How many answers are missing says whether the server may be thought idle.
 #pragma once
 
 #include <cstdint>

@@ -55,8 +55,8 @@ void Deaths::Watch() {
   });
 }
 
-// Whether all is known of it. Who ends says so before its socket closes; a word that comes later is
-// of one that went on without it.
+// Returns whether all is known of it. Who ends says so before its socket closes; a word that comes
+// later is of one that went on without it.
 bool Deaths::HasEnded(const Dying& dying) {
   const std::int64_t now = clock_->MonotonicNs();
   session::Session& session = processes_->at(dying.process);

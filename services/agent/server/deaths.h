@@ -35,7 +35,7 @@ class Deaths {
   void Settle();
   // Whether a process has hung up and it is not known yet how it ended.
   bool is_judging() const { return !dying_.empty(); }
-  // When the first rank died or lost its session. Requires: the verdict has one.
+  // Returns when the first rank died or lost its session. Requires: the verdict has one.
   std::int64_t first_ns() const { return first_ns_; }
 
  private:

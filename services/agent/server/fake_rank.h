@@ -29,9 +29,9 @@ class FakeRank {
   ring::FakeWriter& writer() { return *writer_; }
   void* segment() { return segment_; }
 
-  // What processes without a GPU read.
+  // Returns the clock that processes without a GPU read.
   std::uint64_t job_clock() const { return page_->job_clock_ps.load(); }
-  // What the shim does at the end of a process; done by the destructor too.
+  // Does what the shim does at the end of a process; done by the destructor too.
   void SayFarewell(::eidolon::ring::Farewell farewell);
   // Cuts the connection without a word.
   void Vanish();

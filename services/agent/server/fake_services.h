@@ -55,9 +55,9 @@ class FakeNetwork final : public network::v1::NetworkService::Service {
   void Foresee() { foresees_ = true; }
   int foreseen() const { return foreseen_; }
   int joins() const { return joins_; }  // Of ranks that have asked to join a communicator.
-  // What the newest horizon of any agent claims.
+  // Returns what the newest horizon of any agent claims.
   bool claims_quiescence() const { return claims_quiescence_; }
-  // Where the times of collectives come from, from now on.
+  // Sets the source of the times of collectives, from now on.
   void SetSource(common::v1::EstimateSource source) { source_ = source; }
   // Says to every agent that there is a deadlock.
   void DeclareDeadlock(const std::string& report);

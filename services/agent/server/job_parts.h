@@ -24,7 +24,7 @@ struct JobParts {
   std::optional<outcome::LinePattern> log_pattern;
   folding::Fold fold;  // Which ranks of the job run.
 
-  // Of this server, those that run.
+  // Returns the ranks of this server that run.
   std::uint32_t live_ranks() const {
     const std::uint32_t all = assignment.ranks_per_server();
     if (!fold.is_folded()) return all;

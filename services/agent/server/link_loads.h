@@ -11,8 +11,8 @@
 
 namespace eidolon::agent::server {
 
-// Of all that the ranks' tracks show. Waits for the answer, some seconds at most. Requires: the
-// sessions are finished, and the client's session is still there.
+// Reads the loads of all that the ranks' tracks show. Waits for the answer, some seconds at most.
+// Requires: the sessions are finished, and the client's session is still there.
 base::Result<std::vector<timeline::LinkLoad>> ReadLinkLoads(const Processes& processes,
                                                             client::NetworkClient* network);
 

@@ -1,4 +1,4 @@
-// What the network has settled, and what this server has claimed to it: the two sides of the
+// Tracks what the network has settled, and what this server has claimed to it: the two sides of the
 // horizon.
 #pragma once
 
@@ -36,7 +36,7 @@ class NetworkTime {
   std::uint64_t clamped_ = 0;
 };
 
-// What the ranks on a GPU will not issue anything before.
+// Time before which the ranks on a GPU will not issue anything.
 struct OwnBound {
   std::uint32_t device = 0;
   base::SimTime time;
@@ -44,7 +44,7 @@ struct OwnBound {
   bool operator==(const OwnBound&) const = default;
 };
 
-// What the network was told last.
+// Claim that was sent to the network last.
 struct HorizonClaim {
   base::SimTime bound{-1};
   std::uint64_t processed = 0;

@@ -30,7 +30,7 @@ class ProcessListener {
   ProcessListener(const ProcessListener&) = delete;
   ProcessListener& operator=(const ProcessListener&) = delete;
 
-  // After on_hang_up, or for a connection that was refused.
+  // Called after on_hang_up, or for a connection that was refused.
   static void CloseConnection(int connection);
 
  private:

@@ -54,7 +54,8 @@ clock::Look ProcessWatch::Look(const Processes& processes) {
   return clock::Look::kWorking;
 }
 
-// Whom a user would look at: who is stopped, then ranks, then whatever the command has started.
+// Orders processes as a user would look at them: first a stopped one, then ranks, then whatever the
+// command has started.
 void ProcessWatch::Describe(const Processes& processes, controller::v1::Progress* progress) const {
   const std::int64_t still_ms = standstill_.still_ns() / 1'000'000;
   if (still_ms < kTellStillMs) return;

@@ -1,4 +1,4 @@
-// Whether the server's processes move: what quiescence and the report of a standstill are told.
+// Watches whether the server's processes move, for quiescence and for the report of a standstill.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +23,11 @@ class ProcessWatch {
   explicit ProcessWatch(const base::RealClock* clock)
       : clock_(clock), standstill_(clock->MonotonicNs()) {}
 
-  // What all processes below the agent do now.
+  // Returns what all processes below the agent do now.
   clock::Look Look(const Processes& processes);
-  // Where ranks of a folded job meet; it outlives the watch.
+  // Sets the store in which ranks of a folded job meet; it outlives the watch.
   void UseStore(const rendezvous::StoreServer* store) { store_ = store; }
-  // For how long nothing has moved, and what the processes do, when that is long.
+  // Describes how long nothing has moved, and what the processes do, if that is long.
   void Describe(const Processes& processes, controller::v1::Progress* progress) const;
 
   // Describes ranks that have started and have not introduced themselves: "rank 1, which has used

@@ -140,9 +140,9 @@ bool Processes::MayVirtualSleep(std::int32_t pid) const {
   return process::IsWithin(pid, ranks);
 }
 
-// Where the clock of a new process begins in the fixed host model: with the job for ranks and
-// whoever may become one, with its parent for the child of one that works. What the clock of the
-// job shows when a process comes is a matter of real time.
+// Returns where the clock of a new process begins in the fixed host model: with the job for ranks
+// and whoever may become one, with its parent for the child of one that works. What the clock of
+// the job shows when a process comes is a matter of real time.
 std::uint64_t Processes::StartClockOf(const wire::Hello& hello) const {
   if (hello.rank >= 0 || job_->content.host_model != wire::HostModel::kFixed) return 0;
   for (const pid_t ancestor : process::AncestorsOf(hello.pid)) {

@@ -34,14 +34,14 @@ class Processes {
   // The job is over: who became no rank by then is one now, or none.
   void SettleRanks();
 
-  // Whether the sleep of a process outside of sessions is simulated time.
+  // Returns whether the sleep of a process outside of sessions is simulated time.
   bool MayVirtualSleep(std::int32_t pid) const;
   // Ranks that may still come. `world_met`: every rank of the job is in one communicator.
   int CountMissing(bool world_met) const;
   // Launchers and compilers have sessions too, but no iterations.
   bool IsReporting(const session::Session& session) const;
   bool HasNews() const;
-  // Whether the job's timeline, which it has, shows the rank.
+  // Returns whether the job's timeline, which it has, shows the rank.
   bool IsShown(std::int32_t rank) const;
 
   const Sessions& all() const { return sessions_; }  // By process number.

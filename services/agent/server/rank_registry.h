@@ -1,4 +1,4 @@
-// Which processes of a server are ranks of the job, and which.
+// Knows which processes of a server are ranks of the job, and which.
 //
 // A launcher tells its processes their ranks in the environment (RANK, LOCAL_RANK). Programs that
 // start their ranks themselves (torch.multiprocessing.spawn) do not set it there, or let all of
@@ -40,7 +40,7 @@ class RankRegistry {
   };
   explicit RankRegistry(const Place& place) : place_(place) {}
 
-  // What a process has in its environment; -1: not set.
+  // Variables in a process's environment; -1: not set.
   struct Environment {
     std::int32_t rank = -1;
     std::int32_t local_rank = -1;

@@ -34,7 +34,7 @@ base::Result<void> CheckSize(const JobParts& job, const kept::RecordingFile& fil
   return file.CheckRanks(expected, world);
 }
 
-// What the host's work of each rank takes, in thousandths of what it took.
+// Returns what the host's work of each rank takes, in thousandths of what it took.
 base::Result<std::map<std::int32_t, std::uint32_t>> HostPermilles(const JobParts& job,
                                                                   const kept::RecordingFile& file) {
   const std::uint32_t wanted = job.assignment.replay().host_permille();
@@ -59,7 +59,7 @@ base::Result<std::map<std::int32_t, std::uint32_t>> HostPermilles(const JobParts
   return permilles;
 }
 
-// What an agent sends to who introduces itself: the descriptor of its segment.
+// Receives what an agent sends to a process that introduces itself: the descriptor of its segment.
 base::Result<int> ReceiveSegment(int socket) {
   wire::Welcome welcome{};
   iovec part{&welcome, sizeof(welcome)};

@@ -20,7 +20,7 @@ namespace eidolon::agent::server {
 // Owns the processes' side of each session. Main loop only.
 class RecordedRanks {
  public:
-  // What the agent does for processes.
+  // Interface through which the agent serves processes.
   struct Host {
     std::function<void(int connection, const ::eidolon::ring::Hello&)> on_hello;
     std::function<void(int connection)> on_hang_up;  // The agent closes its end.

@@ -8,7 +8,7 @@
 
 namespace eidolon::agent::server {
 
-// Into <run directory>/recording. Requires: the sessions have finished.
+// Writes into <run directory>/recording. Requires: the sessions have finished.
 base::Result<void> WriteRecording(const JobParts& job, const Processes& processes);
 
 }  // namespace eidolon::agent::server

@@ -26,7 +26,8 @@ using base::StrCat;
 
 namespace {
 
-// For a controller that has a long queue of reports: what was not read when the agent ends is lost.
+// Time for a controller that has a long queue of reports: what was not read when the agent ends is
+// lost.
 constexpr int kFinishMs = 60'000;
 constexpr std::size_t kKernelsMax = 1000;
 constexpr std::size_t kTablesMax = 64;
@@ -341,7 +342,7 @@ void Reports::SendUsage(std::uint64_t clamped) {
   controller_->Send(message);
 }
 
-// What is known of ranks that have no iteration to show.
+// Adds what is known of ranks that have no iteration to show.
 void Reports::AddPrograms(controller_v1::Usage* usage) const {
   for (const auto& [number, session] : processes_->all()) {
     const auto rank = processes_->ranks().RankOf(number);

@@ -1,4 +1,4 @@
-// What the controller hears of a job: iterations, progress, usage, the outcome.
+// Sends the controller's reports of a job: iterations, progress, usage, the outcome.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ class Reports {
         controller_(controller),
         metrics_(metrics) {}
 
-  // Before any iteration ends.
+  // Requires: no iteration has ended.
   void UseCosts(const cost::CostCache* costs) { costs_ = costs; }
 
   void SendIteration(const session::Session& session, std::int32_t rank,

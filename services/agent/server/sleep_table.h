@@ -1,4 +1,4 @@
-// Who waits for a moment of virtual time without promising anything
+// Keeps the waiters for a moment of virtual time that promise nothing
 // (services/contract/ring/virtual_sleep.h): sleeping children of ranks, timers, timed waits. The
 // table knows which moment comes next, and whose has passed. Kept by the agent's main loop; not
 // thread safe.

@@ -27,7 +27,7 @@ bool IsInTrace(const Processes& processes, std::uint32_t number, const session::
 
 using Use = std::function<void(std::uint32_t process, std::int32_t rank, const session::Session&)>;
 
-// In the order of their process numbers.
+// Visits them in the order of their process numbers.
 void ForEachShown(const Processes& processes, const Use& use) {
   for (const auto& [number, session] : processes.all()) {
     if (!IsInTrace(processes, number, *session)) continue;

@@ -18,7 +18,7 @@
 
 namespace eidolon::agent::server {
 
-// From the first moment to the last that any rank's tracks show.
+// Span from the first moment to the last that any rank's tracks show.
 struct ShownTime {
   base::SimTime start;
   base::SimTime finish;

@@ -32,8 +32,8 @@ bool IsLoneSend(const PreparedCall& call) {
          call.ops[0].kind == wire::CommunicationKind::kSend;
 }
 
-// Whether the shim may ask for the operation's result: of larger buffers only when it gave an
-// input, or when others alone decide.
+// Returns whether the shim may ask for the operation's result: of larger buffers only when it gave
+// an input, or when others alone decide.
 bool MayHaveValues(const wire::CommunicationOp& op) {
   if (op.bytes <= wire::ValueBytesMax(op)) return true;
   if (op.bytes > wire::kPayloadBytes) return false;

@@ -49,7 +49,7 @@ struct CommunicationTemplate {
   std::vector<::eidolon::ring::CommunicationOp> ops;
 };
 
-// By which numbers of the cost book reports call a collective.
+// Numbers of the cost table by which reports refer to a collective.
 struct CollectiveNumbers {
   std::uint32_t basis = 0;
   std::uint32_t name = 0;
@@ -90,15 +90,15 @@ class CollectiveCalls {
   bool Bound(const network::v1::NotBefore& bound);
   // Resolves the call in the engine. True when it was open here.
   bool Commit(const Commitment& commitment);
-  // Of the call that is being resolved, while the engine reports it.
+  // Returns the numbers of the call that is being resolved, while the engine reports it.
   const CollectiveNumbers& resolving() const { return resolving_; }
 
   // From now on what a call is to a reader of the timeline is kept until it is resolved.
   void KeepShown() { keeps_shown_ = true; }
-  // Of the call that is being resolved. Requires: it is kept.
+  // Takes what is shown of the call that is being resolved. Requires: it is kept.
   timeline::Collective TakeShown();
 
-  // For people: the oldest open call of each communicator.
+  // Describes, for people, the oldest open call of each communicator.
   std::string DescribeOpen() const;
 
  private:

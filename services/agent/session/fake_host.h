@@ -12,7 +12,7 @@
 
 namespace eidolon::agent::session {
 
-// Not thread safe. Tests override what they look at.
+// This class is not thread-safe. Tests override what they look at.
 class FakeHost : public SessionHost {
  public:
   cost::CostCache& costs() override { return costs_; }

@@ -1,5 +1,5 @@
-// Whether the records of one ring fit each other, as far as that needs no more than the records: a
-// checked record (ring/record_check.h) may still be none that the shim would write here.
+// Checks whether the records of one ring fit each other, as far as that needs no more than the
+// records: a checked record (ring/record_check.h) may still be none that the shim would write here.
 #pragma once
 
 #include <bitset>
@@ -11,7 +11,7 @@
 
 namespace eidolon::agent::session {
 
-// Of one session. Errors name the record and what is wrong with it. Main loop only.
+// Intake of one session. Errors name the record and what is wrong with it. Main loop only.
 class Intake {
  public:
   // The next record, which lies at `position`: times in order. Those that are written after the
@@ -30,7 +30,7 @@ class Intake {
   base::Result<void> TakeSlot(const ring::RecordView& question);
   void FreeSlot(std::uint32_t slot) { waiting_.reset(slot); }
 
-  // Of the record taken last.
+  // Returns the position of the record taken last.
   std::uint64_t position() const { return position_; }
 
  private:

@@ -1,5 +1,6 @@
-// Where the iterations of one process end and what happened in each: by a named range, by lines of
-// the job's output, or by what the program launches. Resolved operations come in, reports go out.
+// Finds where the iterations of one process end and what happened in each: by a named range, by
+// lines of the job's output, or by what the program launches. Resolved operations come in, reports
+// go out.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What a rank has launched since its last call of NCCL: how much, and a hash of it in order, by
-// which ranks of a folded job that are taken to be alike are compared.
+// Tracks what a rank has launched since its last call of NCCL: how much, and a hash of it in order,
+// by which ranks of a folded job that are assumed to be alike are compared.
 #pragma once
 
 #include <cstdint>

@@ -64,7 +64,7 @@ class MemoryLedger {
       return device.second.at_peak.allocations > 0 || device.second.refused > 0;
     });
   }
-  // By server-local device.
+  // Returns memory by server-local device.
   const std::map<std::uint16_t, DeviceMemory>& devices() const { return devices_; }
 
  private:

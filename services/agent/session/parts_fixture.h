@@ -1,5 +1,5 @@
-// What stands around one object of a session in its test: a segment, an engine, reply slots, and a
-// server that notes what it is told.
+// Surrounds one object of a session in its test: a segment, an engine, reply slots, and a server
+// that notes what is reported to it.
 #pragma once
 
 #include <gtest/gtest.h>

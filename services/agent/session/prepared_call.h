@@ -20,7 +20,7 @@ struct PreparedCall {
   bool point_to_point = false;
   std::string payload;
   bool has_payload = true;
-  // Among the collectives of its record, which one group made.
+  // Index among the collectives of its record, which one group made.
   std::uint32_t group_index = 0;
   std::uint32_t group_size = 1;
   std::vector<::eidolon::ring::CommunicationOp> ops;
@@ -28,7 +28,7 @@ struct PreparedCall {
   std::string site;  // Where the program calls it; empty: not known.
 };
 
-// With its communicator's number in the process.
+// Call with its communicator's number in the process.
 struct OwnedCall {
   std::uint32_t communicator = 0;
   PreparedCall call;
@@ -37,7 +37,7 @@ struct OwnedCall {
 // The group of sends and receives comes last. `payload`: the operations' values, behind each other.
 std::vector<PreparedCall> CallsOf(std::span<const ::eidolon::ring::CommunicationOp> ops,
                                   std::span<const std::byte> payload);
-// How many they are.
+// Returns how many they are.
 std::size_t CountCalls(std::span<const ::eidolon::ring::CommunicationOp> ops);
 
 }  // namespace eidolon::agent::session

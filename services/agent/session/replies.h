@@ -47,7 +47,7 @@ class Replies {
   // The latest moment that the program was told of, and the operation that it issues next after the
   // answer which was sent last.
   const iteration::Mark& last_told() const { return last_told_; }
-  // By how much answers have moved the clock beyond what the program's own work did.
+  // Returns by how much answers have moved the clock beyond what the program's own work did.
   base::Duration waited() const { return waited_; }
 
  private:

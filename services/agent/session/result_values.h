@@ -35,7 +35,7 @@ class ResultValues {
   static constexpr std::size_t kKeptBytes = 16 << 20;
   static constexpr std::size_t kKept = 1 << 16;
 
-  // Where the shim's number of a result leads.
+  // Registers the place to which the shim's number of a result leads.
   void AddPlace(std::uint64_t number, const ValuePlace& place) { places_[number] = place; }
   std::optional<ValuePlace> FindPlace(std::uint64_t number) const;
 

@@ -73,7 +73,7 @@ class ScribeHost final : public FakeHost {
   std::vector<network::v1::SessionRequest> requests_;
 };
 
-// What a scribbler writes, and when.
+// Bytes that a scribbler writes, and when.
 struct Scribble {
   int at_step = -1;  // Before the agent looks; or else before the rank looks.
   bool before_agent = true;
@@ -99,7 +99,7 @@ class RankRun {
     session_.emplace(options, std::move(segment), &host_);
   }
 
-  // What came out; nothing when `damage` is set.
+  // Returns what came out; nothing when `damage` is set.
   std::string Play() {
     Begin();
     for (int step = 0; step < kSteps && damage.empty(); ++step) Step(step);
@@ -216,8 +216,8 @@ class RankRun {
   std::uint64_t clock_ps_ = 0;
 };
 
-// Where something may stand that matters: header, cursors, a slot and its payload, what the step
-// writes into the ring. And any place at all.
+// Draws an offset at which something important may stand: header, cursors, a slot and its payload,
+// what the step writes into the ring. And any place at all.
 std::size_t DrawOffset(base::Random* random, int step) {
   constexpr std::size_t kStepBytes = 896;
   struct Area {

@@ -68,7 +68,7 @@ class Session final : private device::Sink {
   // Resolves a collective. True when it was open here.
   bool OnCommitted(const Commitment& commitment);
   void OnValues(const network::v1::Values& values);
-  // How early an open call can end. True when it was open here.
+  // Returns how early an open call can end. True when it was open here.
   bool OnNotBefore(const network::v1::NotBefore& bound) { return calls_.Bound(bound); }
   void OnWorkDiffers(const std::string& where) { usage_.NoteWorkDifference(where); }
   // The network's safe time has grown: answers questions about moments.
@@ -95,8 +95,8 @@ class Session final : private device::Sink {
 
   const Options& options() const { return options_; }
   const MemoryLedger& memory() const { return usage_.now().memory; }
-  // What counts for the report: up to the place where the end of the last wanted iteration showed.
-  // When the command is stopped after that is a matter of real time.
+  // Returns what counts for the report: up to the place where the end of the last wanted iteration
+  // showed. When the command is stopped after that is a matter of real time.
   const SessionUsage& reported_usage() const { return usage_.reported(); }
   bool has_begun() const { return launches_ > 0 || !communicators_.all().empty(); }
   std::uint64_t launches() const { return launches_; }
@@ -138,7 +138,7 @@ class Session final : private device::Sink {
   device::Engine::Call CallOf(const ::eidolon::ring::RecordHeader& header, std::uint32_t stream);
   // The place before the next operation.
   iteration::Mark MarkOf(const ::eidolon::ring::RecordHeader& header) const;
-  // For the timeline: a call that is about to issue operations; a range, or booked memory.
+  // Shows in the timeline a call that is about to issue operations; a range, or reserved memory.
   void ShowCall(timeline::HostCall call, const ring::RecordView& record, std::size_t operations);
   void ShowRange(const ring::RecordView& record);
   void ShowMemory(const ring::RecordView& record);

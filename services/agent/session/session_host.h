@@ -1,4 +1,4 @@
-// What the sessions of a server share: costs, horizon, the way to the network.
+// Shares what the sessions of a server need: costs, horizon, the way to the network.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace eidolon::agent::session {
 
 class Session;
 
-// What sessions need from their server. Calls stay on the main loop.
+// Interface of a server for its sessions. Calls stay on the main loop.
 class SessionHost {
  public:
   virtual ~SessionHost() = default;

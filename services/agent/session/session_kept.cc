@@ -1,4 +1,4 @@
-// What a timeline and a recording keep of a session's records.
+// Keeps what a timeline and a recording need of a session's records.
 #include "services/agent/ring/record_check.h"
 #include "services/agent/session/session.h"
 #include "services/contract/recording/entry.h"

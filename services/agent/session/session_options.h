@@ -1,4 +1,4 @@
-// Who a session is, and how the iterations of its program are found.
+// Identifies a session, and sets how the iterations of its program are found.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace eidolon::agent::session {
 
-// How iterations are found.
+// Rule by which iterations are found.
 struct IterationRule {
   std::string nvtx;  // Name of a range; empty: not by range.
   bool by_log = false;

@@ -20,12 +20,12 @@
 
 namespace eidolon::agent::session {
 
-// Of one process. Main loop only.
+// Passes of one process. Main loop only.
 class TokenPasses {
  public:
-  // In the order of the program: a launch with its place in it, ...
+  // Called in the order of the program: a launch with its place in it, ...
   void NoteWork(std::uint64_t sequence, const iteration::WorkCounts& counts);
-  // ... and the calls of a communicator of `size` ranks.
+  // Called likewise with the calls of a communicator of `size` ranks.
   void NoteCalls(std::uint32_t size, std::span<const ::eidolon::ring::CommunicationOp> ops);
 
   // Tables that are scored, or that this rank may not look up alone. Forward passes: those that end

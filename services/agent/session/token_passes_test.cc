@@ -24,13 +24,13 @@ class TokenPassesTest : public testing::Test {
                      {.matrix_flops = 2 * kIndices * outputs * inputs,
                       .gemm = {.rows = kIndices, .outputs = outputs, .inputs = inputs}});
   }
-  // Of bfloat16.
+  // The elements are bfloat16.
   void Call(CommunicationKind kind, std::uint64_t elements, std::uint32_t size = 2) {
     const wire::CommunicationOp op{.kind = kind, .data_type = 9, .bytes = 2 * elements};
     passes_.NoteCalls(size, {&op, 1});
   }
 
-  // Of the table, since the last call.
+  // Returns the use of the table since the last call.
   iteration::TableUse Use() {
     const std::uint64_t begin = std::exchange(taken_, sequence_);
     for (const iteration::TableUse& use : passes_.Take(begin, sequence_)) {

@@ -37,8 +37,8 @@ struct SessionUsage {
   std::map<std::uint64_t, UnknownReads> unknown_sources;  // By the process's numbers.
 };
 
-// Of one session. What counts for the report may be frozen once: when the command is stopped after
-// the last wanted iteration is a matter of real time. Main loop only.
+// Usage of one session. What counts for the report may be frozen once: when the command is stopped
+// after the last wanted iteration is a matter of real time. Main loop only.
 class UsageLedger {
  public:
   // Notes call their records by name. Requires: ring::CheckRecord passed.

@@ -39,7 +39,7 @@ class Waits {
   ApplyResult AskCompletion(const Record& record);
   // The same, without waiting for the work.
   ApplyResult AskQuery(const Record& record);
-  // From one event to another.
+  // Asks for the time from one event to another.
   ApplyResult AskElapsed(const Record& record);
   // A thread sleeps. `driving`: its process bounds the server's clock; else it sleeps in real time.
   void AskMoment(const Record& record, bool driving);
@@ -52,7 +52,7 @@ class Waits {
   void RaiseBounds();
   // The network's safe time has grown.
   void AnswerMoments(bool driving);
-  // When the earliest query asks about, of those that nobody can decide yet.
+  // Returns when the earliest query asks about, of those that no one can decide yet.
   std::optional<base::SimTime> EarliestQuery() const;
   // Tells those who ask about that moment or an earlier one that their work is not known to have
   // ended.

@@ -10,7 +10,7 @@ namespace wire = ::eidolon::ring;
 
 namespace {
 
-// How far the scout looks ahead of a stalled record.
+// Number of records that the scout looks ahead of a stalled one.
 constexpr int kScoutLimit = 1 << 16;
 
 }  // namespace

@@ -18,7 +18,7 @@ struct Arrow {
   std::uint64_t what = 0;  // What it leads to; the same for what a program repeats.
 };
 
-// Of one process; arrows come in the order of their beginnings. Not thread safe.
+// Numbers of one process; arrows come in the order of their beginnings. Not thread safe.
 class ArrowNumbers {
  public:
   struct Number {

@@ -12,13 +12,13 @@ namespace eidolon::agent::timeline {
 
 // Where an operation's slice begins: NCCL's kernel is there before the other ranks are.
 base::SimTime StartOf(const Operation& operation);
-// How many arrows lead from a call: to all of its operations, or to the first of many.
+// Returns how many arrows lead from a call: to all of its operations, or to the first of many.
 std::uint32_t ArrowsOf(const HostEvent& event);
 
 // Immutable.
 class CallArrows {
  public:
-  // Of what the windows show. Requires: the recorder is closed and has a window.
+  // Numbers the arrows of what the windows show. Requires: the recorder is closed and has a window.
   explicit CallArrows(const Recorder& recorder);
 
   // The arrow that leads to an operation; none: its call or itself is not shown.

@@ -11,8 +11,8 @@ namespace eidolon::agent::timeline {
 
 namespace {
 
-// Of a training program with a measured host (agent_timeline_bench), bytes and microseconds of an
-// operation: level 3 6.3 and 0.2, 6 5.2 and 0.7, 8 4.3 and 0.9, 10 4.2 and 1.4.
+// Level by a training program with a measured host (agent_timeline_bench), bytes and microseconds
+// of an operation: level 3 6.3 and 0.2, 6 5.2 and 0.7, 8 4.3 and 0.9, 10 4.2 and 1.4.
 constexpr int kLevel = 8;
 
 }  // namespace

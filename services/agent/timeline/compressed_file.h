@@ -15,7 +15,7 @@ struct ZSTD_CCtx_s;
 
 namespace eidolon::agent::timeline {
 
-// Not thread safe. What goes wrong is told by Finish alone.
+// This class is not thread-safe. What goes wrong is told by Finish alone.
 class CompressedFile {
  public:
   explicit CompressedFile(std::string path);

@@ -8,7 +8,7 @@
 namespace eidolon::agent::timeline {
 namespace {
 
-// Behind the ranks.
+// Links are sorted behind the ranks.
 constexpr std::int32_t kLinks = 1'000'000;
 
 }  // namespace

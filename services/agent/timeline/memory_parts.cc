@@ -89,7 +89,7 @@ void MemoryParts::DropBefore(std::uint64_t sequence) {
   while (!uses_.empty() && uses_.front().sequence < sequence) uses_.pop_front();
 }
 
-// As the report demands it.
+// Checks that uses fit, as the report demands it.
 bool MemoryParts::UsesFit(std::uint64_t first, std::uint64_t end) const {
   std::set<std::tuple<std::uint64_t, Place, TensorRole>> seen;
   std::uint64_t parameters = 0;

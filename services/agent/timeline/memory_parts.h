@@ -1,5 +1,5 @@
-// What lies in the memory of a process's GPUs over time: parameters, gradients, the optimizer's
-// state and activations, by the blocks of PyTorch's allocator.
+// Determines what lies in the memory of a process's GPUs over time: parameters, gradients, the
+// optimizer's state and activations, by the blocks of PyTorch's allocator.
 //
 // What a block is shows late: parameters when the optimizer first updates them, activations when a
 // backward pass gives them back. So blocks are kept from when they are taken until the timeline is
@@ -53,8 +53,8 @@ struct MemoryPart {
 MemoryPart operator+(const MemoryPart& a, const MemoryPart& b);
 MemoryPart operator-(const MemoryPart& a, const MemoryPart& b);
 
-// What is kept of blocks that went and of the optimizer's tensors: so many at most. Those that are
-// beyond are left out, or the oldest forgotten for them.
+// Limits of what is kept of blocks that went and of the optimizer's tensors. Those that are beyond
+// are left out, or the oldest forgotten for them.
 struct MemoryRoom {
   std::size_t most = 0;
   bool forgets_oldest = false;
@@ -69,7 +69,7 @@ class MemoryParts {
 
   void NoteBlock(const ::eidolon::ring::MemoryBlockRecord& record, const MemoryMoment& moment,
                  const MemoryRoom& room);
-  // Before operation `sequence`, which works on it.
+  // Called before operation `sequence`, which works on it.
   void NoteTensor(std::uint16_t device, const ::eidolon::ring::OptimizerTensor& tensor,
                   std::uint64_t sequence, const MemoryRoom& room);
 
@@ -82,11 +82,11 @@ class MemoryParts {
     MemoryMoment moment;
     MemoryPart added;
   };
-  // In the order of the program, up to operation `end`. Where the optimizer's kernels between
-  // `first` and `end` did not update as much as they read of gradients, something else was taken
-  // for an optimizer, and only activations are told.
+  // Returns changes in the order of the program, up to operation `end`. Where the optimizer's
+  // kernels between `first` and `end` did not update as much as they read of gradients, something
+  // else was taken for an optimizer, and only activations are told.
   std::vector<Change> Changes(std::uint64_t first, std::uint64_t end) const;
-  // Whether there was any block at all.
+  // Returns whether there were any blocks.
   bool has_blocks() const { return has_blocks_; }
 
  private:
@@ -103,7 +103,7 @@ class MemoryParts {
     bool is_activation = false;
     std::map<std::uint64_t, Tensor> tensors;  // By address.
   };
-  // What an optimizer's kernel worked on.
+  // Tensor that an optimizer's kernel worked on.
   struct Use {
     std::uint64_t sequence = 0;
     Place place;

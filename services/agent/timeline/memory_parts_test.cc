@@ -29,7 +29,7 @@ class MemoryPartsTest : public ::testing::Test {
     parts_.NoteTensor(0, {.address = address, .bytes = bytes, .role = role, .reserved = 0},
                       sequence_, room_);
   }
-  // Of each change up to `end`.
+  // Returns the part of each change up to `end`.
   std::vector<MemoryPart> Added(std::uint64_t first, std::uint64_t end) {
     std::vector<MemoryPart> added;
     for (const auto& change : parts_.Changes(first, end)) added.push_back(change.added);

@@ -1,5 +1,4 @@
-// What operations and calls of a process are called, for readers of its timeline and of its
-// critical path.
+// Names operations and calls of a process for readers of its timeline and of its critical path.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +39,7 @@ class Names {
 
   // Requires: the operation is work.
   const Work& WorkOf(const Operation& operation);
-  // Of a number of the cost book: a collective's kind, a family.
+  // Returns the name of a number of the cost table: a collective's kind, a family.
   const std::string& NameOf(std::uint32_t number);
 
  private:

@@ -76,7 +76,7 @@ class Tracer {
     }
   }
 
-  // What the host worked for.
+  // Returns what the host worked for.
   std::string_view NameOf(const HostEvent& event) {
     const Operation* first = event.operations > 0 ? recorder_.Find(event.sequence) : nullptr;
     if (first == nullptr) return Name(event.call);
@@ -161,7 +161,7 @@ class Tracer {
   std::map<std::string, std::uint32_t, std::less<>> numbers_;  // Of names.
   std::uint64_t first_;                                        // Of what is there of the window...
   std::uint64_t end_;                                          // ...which ends before this.
-  // By operation from first_ on: place + 1 of itself, and of its call; 0: none.
+  // Places by operation from first_ on: place + 1 of itself, and of its call; 0: none.
   std::vector<std::uint32_t> places_;
   std::vector<std::uint32_t> calls_;
 };

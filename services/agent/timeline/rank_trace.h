@@ -1,4 +1,4 @@
-// What a recorder kept, as the trace in which the critical path is looked for.
+// Converts a recorder's contents to the trace in which the critical path is searched.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,8 @@ struct Traced {
   std::function<std::string(const std::string&)> plain;
 };
 
-// Of the first iteration that the recorder has. Requires: the recorder is closed and has one.
+// Returns the trace of the first iteration that the recorder has. Requires: the recorder is closed
+// and has one.
 critical_path::RankTrace TraceOf(const Recorder& recorder, const Traced& traced);
 
 // The links that its communication has spent time on, as numbers + 1. Requires: the same.

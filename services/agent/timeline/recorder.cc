@@ -18,7 +18,8 @@ constexpr std::uint64_t kKeptMin = 200'000;
 // Ranges that a program opened and never closes.
 constexpr std::size_t kOpenRangesMax = 10'000;
 
-// Whether an event lies before the place between two operations. A call there belongs behind it.
+// Returns whether an event lies before the place between two operations. A call there belongs
+// behind it.
 bool IsBefore(const HostEvent& event, std::uint64_t sequence) {
   return event.sequence < sequence || (event.sequence == sequence && event.operations == 0);
 }
@@ -201,7 +202,7 @@ void Recorder::Close(std::uint64_t end, SimTime at) {
     windows_.push_back(
         {.index = std::nullopt, .first = unwanted_, .end = end, .start = {}, .finish = at});
   }
-  // What ran ahead into the next iteration.
+  // Operations may have run ahead into the next iteration.
   const std::uint64_t last = windows_.back().end;
   const std::uint64_t shown = std::max(first_, windows_.front().first) + rule_.operations_max;
   const std::uint64_t kept = std::max(first_, std::min({last, shown, first_ + operations_.size()}));

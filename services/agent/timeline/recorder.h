@@ -1,4 +1,4 @@
-// What a process did in the iterations that its timeline shows: operations of its GPUs, calls and
+// Records a process in the iterations that its timeline shows: operations of its GPUs, calls and
 // waits of its host, NVTX ranges, memory.
 //
 // Which iteration an operation belongs to is known late (a boundary is found when the next
@@ -80,7 +80,7 @@ struct Collective {
   std::uint64_t call = 0;          // Its number in the communicator.
   std::uint64_t bytes = 0;
   std::vector<Transfer> transfers;  // Empty: a collective.
-  // What its time went to; of a group the transfer that ended last.
+  // Parts of its time; of a group the transfer that ended last.
   std::vector<critical_path::LinkTime> links;
 };
 
@@ -142,7 +142,7 @@ class Recorder {
   // Nothing more comes. `end`: the number of operations of the program, which ended at `at`.
   void Close(std::uint64_t end, base::SimTime at);
 
-  // What is to be shown, after Close.
+  // Returns what is to be shown, after Close.
   const std::vector<Window>& windows() const { return windows_; }
   // Null for one that was left out or never ended.
   const Operation* Find(std::uint64_t sequence) const;
@@ -152,7 +152,7 @@ class Recorder {
   const std::string* LineOf(const HostEvent& event) const;
   const std::deque<Range>& ranges() const { return ranges_; }
   const std::deque<MemoryUse>& memory() const { return memory_; }
-  // What of that is known to be parameters, gradients, ...; see MemoryParts::has_blocks.
+  // Returns what of that is known to be parameters, gradients, ...; see MemoryParts::has_blocks.
   const MemoryParts& memory_parts() const { return parts_; }
   // Whatever is there has a sequence within [kept_begin, kept_end).
   std::uint64_t kept_begin() const { return first_; }

@@ -35,7 +35,7 @@ struct Span {
   std::uint64_t number = 0;  // The caller's.
 };
 
-// What a slice shows, apart from its times.
+// Contents of a slice, apart from its times.
 struct Face {
   std::string_view name;
   std::string_view category;
@@ -189,7 +189,7 @@ class Renderer {
   void AddEstimate(std::uint32_t basis, Face* face);
   static void AddLinks(std::span<const critical_path::LinkTime> links, Face* face);
   Face FaceOfCall(const HostEvent& event);
-  // Of an arrow's number.
+  // Returns the flow of an arrow's number.
   std::uint64_t FlowOf(std::uint32_t number) const {
     return std::uint64_t{shown_.server} << 48 | std::uint64_t{shown_.process} << 32 |
            (std::uint64_t{number} + 1);
@@ -370,7 +370,8 @@ std::uint64_t Renderer::FlowOf(const Collective& collective,
   return kTransferFlow | base::Hash128(key.data(), sizeof(key)).low;
 }
 
-// What a device's NCCL calls move: bytes of each call over its time, for all that are under way.
+// Draws the rate of a device's NCCL calls: bytes of each call over its time, for all that are under
+// way.
 void Renderer::RenderCollectiveRates() {
   std::map<std::uint16_t, std::map<SimTime, std::int64_t>> steps;
   for (const Window& window : recorder_.windows()) {

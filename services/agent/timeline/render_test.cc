@@ -62,7 +62,7 @@ class RenderTest : public ::testing::Test {
     return bytes;
   }
 
-  // In microseconds.
+  // Times in microseconds.
   struct Times {
     std::int64_t start = 0;
     std::int64_t finish = 0;

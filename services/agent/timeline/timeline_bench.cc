@@ -1,4 +1,5 @@
-// What a timeline costs: recording an operation while a job runs, and writing the trace at its end.
+// Measures the cost of a timeline: recording an operation while a job runs, and writing the trace
+// at its end.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>

@@ -80,7 +80,7 @@ class TraceWriter {
   void End(std::uint64_t track, base::SimTime at);
   void Count(std::uint64_t track, base::SimTime at, std::int64_t value);
 
-  // As times are written.
+  // Converts to nanoseconds, in which times are written.
   static std::uint64_t Nanoseconds(base::SimTime time) {
     return static_cast<std::uint64_t>(time.ps < 0 ? 0 : time.ps / 1000);
   }
@@ -102,9 +102,9 @@ class TraceWriter {
   void AddDescriptor(const Track& track);
   // Clocks, and a beginning of what is interned.
   void Introduce();
-  // What the packet says of an event's track; 0: nothing, as it is the default.
+  // Chooses what the packet contains of an event's track; 0: nothing, as it is the default.
   std::uint64_t Choose(std::uint64_t track);
-  // Since the packet before; a time before that one is negative in 64 bits.
+  // Returns the time since the packet before; a time before that one is negative in 64 bits.
   std::uint64_t Advance(base::SimTime at);
   void Put();  // Appends packet_ to block_ and clears it.
   void FlushWhenFull();

@@ -18,7 +18,7 @@ namespace eidolon::cubin {
 // Fills the function's parameters, limits and barriers from .nv.info.<name>.
 base::Result<void> ReadFunctionAttributes(Bytes list, Function& function);
 
-// What the file-wide list says about the function of one symbol.
+// Entry of the file-wide list about the function of one symbol.
 struct LinkedAttribute {
   std::uint32_t symbol = 0;
   std::optional<std::uint32_t> registers;

@@ -1,6 +1,6 @@
-// What a piece of device code holds, whether it came as machine code or as PTX: functions with
-// their parameters and resources, and variables. This is all that launching, attributes and
-// occupancy need.
+// Describes a piece of device code, whether it came as machine code or as PTX: functions with their
+// parameters and resources, and variables. This is all that launching, attributes and occupancy
+// need.
 #pragma once
 
 #include <array>

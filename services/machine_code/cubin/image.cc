@@ -21,7 +21,7 @@ using base::ErrorCode;
 using base::Fail;
 using base::StrCat;
 
-// What the host object holds in .nvFatBinSegment and registration passes.
+// Wrapper that the host object holds in .nvFatBinSegment and registration passes.
 struct Wrapper {
   std::uint32_t magic;
   std::uint32_t version;

@@ -1,4 +1,4 @@
-// What launching needs of one cubin or PTX text, as one flat block of bytes: it is built once per
+// Index of one cubin or PTX text for launching, as one flat block of bytes: it is built once per
 // content, kept in a file, and read in place by every later process without copying or parsing.
 //
 //   IndexHeader | FunctionRow[functions], by name | VariableRow[variables], by name
@@ -32,7 +32,7 @@ struct IndexHeader {
   std::uint32_t name_bytes;
 };
 
-// As Function in code.h, with the parameters and the name elsewhere in the block.
+// Row as Function in code.h, with the parameters and the name elsewhere in the block.
 struct FunctionRow {
   std::uint32_t name;
   std::uint32_t name_bytes;

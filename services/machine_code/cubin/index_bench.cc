@@ -1,6 +1,6 @@
-// What finding the kernels of a whole library costs: in the first process that meets it, and in
-// later ones, which read what the first has kept. The library is named by the environment variable
-// EIDOLON_BENCH_LIBRARY (libtorch_cuda.so).
+// Measures the cost of finding the kernels of a whole library: in the first process that meets it,
+// and in later ones, which read what the first has kept. The library is named by the environment
+// variable EIDOLON_BENCH_LIBRARY (libtorch_cuda.so).
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// What running a cubin's kernels needs beyond launching them (cubin.h): machine code, constant
-// banks, symbols and the places that hold addresses.
+// Reads what running a cubin's kernels needs beyond launching them (cubin.h): machine code,
+// constant banks, symbols and the places that hold addresses.
 #pragma once
 
 #include <cstdint>

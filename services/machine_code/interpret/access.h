@@ -8,14 +8,14 @@
 
 namespace eidolon::interpret {
 
-// Where an address leads.
+// Space to which an address leads.
 enum class Space : std::uint8_t { kGlobal, kShared, kLocal };
 struct Place {
   Space space = Space::kGlobal;
   std::uint64_t address = 0;
 };
 
-// What a generic address means.
+// Returns what a generic address means.
 inline Place PlaceOfGeneric(std::uint64_t address) {
   constexpr std::uint64_t kWindow = std::uint64_t{1} << 32;
   if (address - kSharedWindow < kWindow)

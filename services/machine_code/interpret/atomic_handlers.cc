@@ -195,7 +195,7 @@ void RunExchange(Warp& warp, const Step& step, std::uint32_t mask) {
       PutPredicate(warp, step.word, 81, mask, done);
       return;
     }
-    // As wide as the cell: what follows compares all of it with one.
+    // The width is that of the cell: what follows compares all of it with one.
     std::array<std::uint64_t, kLanes> out;
     for (unsigned i = 0; i < kLanes; ++i) out[i] = done >> i & 1;
     PutCells(warp, step, mask, size, out);

@@ -22,7 +22,7 @@ constexpr std::uint64_t kFound = kBuffer + 1024;
 
 using Cells = std::array<std::uint64_t, kCells>;
 
-// Of wide_atomics.ptx.
+// Parameters of wide_atomics.ptx.
 struct WideParameters {
   std::uint64_t cells = kBuffer;
   std::uint64_t found = kFound;
@@ -40,7 +40,7 @@ constexpr Cells kFirst = {0xfffffff0,
                           (std::uint64_t{1} << 40) + 5,
                           std::bit_cast<std::uint64_t>(0.5)};
 
-// What each operation of the kernel leaves, in the order of its cells, after thread `thread`.
+// Applies each operation of the kernel, in the order of its cells, after thread `thread`.
 void Change(std::uint64_t thread, Cells& cells) {
   const std::uint64_t value = (std::uint64_t{1} << 36) + 5 - thread * 0x1ffffffff;
   const std::uint64_t growing = 5 + thread * 0x200000001;

@@ -1,4 +1,5 @@
-// Whether a store that values decide, and that never happened, was kept from happening by values.
+// Determines whether a store that values decide, and that never happened, was kept from happening
+// by values.
 #pragma once
 
 #include <cstdint>

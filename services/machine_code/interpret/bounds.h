@@ -1,4 +1,4 @@
-// Between which bounds integers lie that a kernel computes from its place in the grid and from
+// Computes bounds of the integers that a kernel computes from its place in the grid and from
 // immediates: enough to tell which part of a table among the parameters it looks at.
 #pragma once
 
@@ -18,7 +18,8 @@ struct LaunchShape {
   std::optional<Dims> block;
 };
 
-// Of the first word that a step computes from sources within these; none for all that is not told.
+// Returns bounds of the first word that a step computes from sources within these; none for all
+// that is not known.
 Bounds BoundsOf(const Step& step, const DataUse& use, std::span<const Bounds> sources,
                 const LaunchShape& shape);
 

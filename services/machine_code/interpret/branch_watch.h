@@ -1,4 +1,4 @@
-// Where some steps of a kernel, branches among them, lead while it runs.
+// Watches where some steps of a kernel, branches among them, lead while it runs.
 #pragma once
 
 #include <cstddef>
@@ -23,11 +23,12 @@ class BranchWatch {
 
   // To be run instead of the program; runs alike.
   const Program& program() const { return watched_; }
-  // Of the steps: which ran, and where they led as far as that was always to one step.
+  // Returns the trace of the steps: which ran, and where they led as far as that was always to one
+  // step.
   BlockTrace trace() const;
 
  private:
-  // Where a branch led.
+  // Targets of a branch.
   struct Ways {
     std::optional<std::uint32_t> next;  // As in Decision.
     bool parted = false;                // To more than one step.

@@ -8,7 +8,7 @@
 
 namespace eidolon::interpret {
 
-// What the words of a dialect become.
+// Returns what the words of a dialect become.
 constexpr sass::Dialect CanonicalDialect(sass::Dialect dialect) {
   return dialect == sass::Dialect::k80 ? sass::Dialect::k90 : dialect;
 }

@@ -17,9 +17,9 @@ class ConstantOrigins {
   // program does.
   ConstantOrigins(const Program& program, std::span<const std::uint32_t> pointers);
 
-  // Of four bytes.
+  // Returns the origin of four bytes.
   Origin At(std::uint32_t bank, std::uint32_t offset) const;
-  // Of a load, LDC or ULDC, whose place is `index` behind the offset.
+  // Returns the origin of a load, LDC or ULDC, whose place is `index` behind the offset.
   Origin Behind(const Step& load, std::uint32_t bank, std::int64_t offset,
                 const Origin& index) const;
 

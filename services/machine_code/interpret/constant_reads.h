@@ -1,4 +1,4 @@
-// Which bytes of its parameters a kernel's code can read, whatever values they have.
+// Finds which bytes of its parameters a kernel's code can read, whatever values they have.
 #pragma once
 
 #include <cstdint>

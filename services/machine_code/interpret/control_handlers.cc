@@ -21,7 +21,7 @@ void RunBra(Warp& warp, const Step& step, std::uint32_t mask) {
   Branch(warp, Chosen(warp, step, mask), step.jump);
 }
 
-// Where a uniform predicate holds.
+// Branches where a uniform predicate holds.
 void RunBraUniform(Warp& warp, const Step& step, std::uint32_t mask) {
   Branch(warp, Chosen(warp, step, mask) & ReadUniformPredicate(warp, step.word, 24), step.jump);
 }
@@ -183,7 +183,7 @@ void RunBar(Warp& warp, const Step& step, std::uint32_t mask) {
                 .votes = ReadPredicate(warp, word, 87) & mask});
 }
 
-// What the barrier's reduction gave: votes in a register, all or any as a predicate.
+// Reads the result of the barrier's reduction: votes in a register, all or any as a predicate.
 void RunB2r(Warp& warp, const Step& step, std::uint32_t mask) {
   Lanes out;
   out.fill(warp.barrier_votes);

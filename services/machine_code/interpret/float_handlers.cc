@@ -110,7 +110,7 @@ void RunFfma(Warp& warp, const Step& step, std::uint32_t mask) {
   Finish(warp, step, mask, out);
 }
 
-// Which words of an operand the halves of packed arithmetic take: as they lie, the other way round,
+// Words of an operand that the halves of packed arithmetic take: as they lie, the other way round,
 // or the first for both.
 enum class Pair : std::uint64_t { kStraight, kCrossed, kSame };
 
@@ -310,8 +310,8 @@ void RunMufu(Warp& warp, const Step& step, std::uint32_t mask) {
   Put(warp, step.target, mask, out);
 }
 
-// Of one number of half precision or bfloat16, in either half of its register. The upper half of
-// the result is never looked at.
+// Handles one number of half precision or bfloat16, in either half of its register. The upper half
+// of the result is never looked at.
 void RunHalfMufu(Warp& warp, const Step& step, std::uint32_t mask) {
   const std::uint64_t function = step.word.Bits(74, 4);
   const bool bfloat = step.word.Bits(72, 2) == 2;

@@ -8,7 +8,7 @@
 
 namespace eidolon::interpret {
 
-// As the rounding fields of instructions: nearest even, down, up, to zero.
+// Values are those of the rounding fields of instructions: nearest even, down, up, to zero.
 enum class Rounding : std::uint8_t { kNearest = 0, kDown = 1, kUp = 2, kZero = 3 };
 
 float Add(float a, float b, Rounding rounding);
@@ -42,7 +42,7 @@ inline float Extreme(float a, float b, bool smaller, bool keep_nan) {
   return (a < b) == smaller ? a : b;
 }
 
-// How floating point numbers compare: codes of FSETP and its like. Bit 3: true for NaN too.
+// Compares floating point numbers: codes of FSETP and its like. Bit 3: true for NaN too.
 template <typename Number>
 bool CompareFloat(std::uint64_t code, Number a, Number b) {
   const bool unordered = std::isnan(a) || std::isnan(b);

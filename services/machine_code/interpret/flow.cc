@@ -138,7 +138,7 @@ void Flow::FindMeetings() {
     blocks_[i].joins = before[i].size() + (i == 0 ? 1 : 0) > 1;
   }
   for (const FlowBlock& block : blocks_) {
-    // By the call and past it.
+    // Continues by the call and past it.
     if (block.callee == kNoBlock || !block.decides) continue;
     for (const std::uint32_t next : block.next) {
       if (next != exit()) blocks_[next].joins = true;

@@ -30,14 +30,14 @@ struct FlowBlock {
 // Stands for a step behind the kernel's end.
 inline constexpr std::uint32_t kNoStep = ~std::uint32_t{0};
 
-// Which way a branch, or an exit under a guard, goes in every thread of a launch.
+// Direction that a branch, or an exit under a guard, takes in every thread of a launch.
 struct Decision {
   std::uint32_t step = 0;
   std::uint32_t next = 0;  // The step that follows; kNoStep for an exit that is taken.
   bool operator==(const Decision&) const = default;
 };
 
-// What a block of a launch did with one content of memory.
+// Actions of a block of a launch with one content of memory.
 struct BlockTrace {
   std::uint64_t block = 0;
   std::vector<std::uint32_t> ran;   // Last steps of blocks of the flow, ascending.
@@ -46,7 +46,7 @@ struct BlockTrace {
 
 class Flow {
  public:
-  // Without the ways that the decided branches do not take.
+  // Builds the flow without the ways that the decided branches do not take.
   explicit Flow(const Program& program, std::span<const Decision> decisions = {});
 
   const std::vector<FlowBlock>& blocks() const { return blocks_; }
@@ -68,7 +68,7 @@ class Flow {
   std::vector<std::uint32_t> ChosenBy(std::uint32_t block) const;
   // A way leads from it back to it.
   bool IsInLoop(std::uint32_t block) const;
-  // Where all ways of a block have met: exit() when only there, or never.
+  // Returns where all ways of a block have met: exit() when only there, or never.
   std::uint32_t MeetingOf(std::uint32_t block) const;
 
  private:

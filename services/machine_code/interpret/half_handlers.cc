@@ -28,7 +28,7 @@ bool IsBfloat(const Step& step) {
   return compares ? step.word.Bits(64, 2) == 2 : step.word.Bit(85);
 }
 
-// Which half feeds each side: 0 both in place, 2 twice the low one, 3 twice the high one.
+// Reads the half that feeds each side: 0 both in place, 2 twice the low one, 3 twice the high one.
 void ReadHalves(Warp& warp, const Operand& operand, std::uint64_t choice, bool bfloat,
                 Halves& out) {
   Lanes buffer;

@@ -1,5 +1,5 @@
-// Which function executes an operation. By topic; nullptr for what a topic does not have, or does
-// not have in this word's variant.
+// Maps an operation to the function that executes it. By topic; nullptr for what a topic does not
+// have, or does not have in this word's variant.
 #pragma once
 
 #include <cstdint>

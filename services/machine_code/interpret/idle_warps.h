@@ -13,7 +13,7 @@
 
 namespace eidolon::interpret {
 
-// What one launch showed. Warps count through the blocks, 64 at most.
+// Result of one launch. Warps count through the blocks, 64 at most.
 struct IdleMemo {
   struct Word {
     std::uint32_t number = 0;  // Among the parameters.
@@ -26,7 +26,7 @@ struct IdleMemo {
   std::uint64_t lane_steps = 0;
 };
 
-// Of launches of one program with one shape, whose owner keeps it. Not thread safe.
+// Idle warps of launches of one program with one shape, whose owner keeps it. Not thread safe.
 class IdleWarps {
  public:
   static constexpr std::uint64_t kMostWarps = 64;  // Of a launch.

@@ -11,7 +11,7 @@
 namespace eidolon::interpret {
 namespace {
 
-// What a launch of 1,024 threads did to memory of ones, and said.
+// Effects of a launch of 1,024 threads on memory of ones, and its result.
 struct Effects {
   Outcome outcome;
   std::vector<float> numbers;

@@ -108,7 +108,7 @@ void RunImadWide(Warp& warp, const Step& step, std::uint32_t mask) {
   if (plain && !TakesPredicate(step.word, 81) && step.operation == Operation::kImadWide) {
     for (unsigned i = 0; i < kLanes; ++i) out[i] = std::uint64_t{a[i]} * b[i];
     for (unsigned i = 0; i < kLanes && !is_unsigned; ++i) {
-      // What a negative factor adds beyond the signed product.
+      // Value that a negative factor adds beyond the signed product.
       const std::uint32_t upper = (static_cast<std::int32_t>(a[i]) < 0 ? b[i] : 0) +
                                   (static_cast<std::int32_t>(b[i]) < 0 ? a[i] : 0);
       out[i] -= std::uint64_t{upper} << 32;

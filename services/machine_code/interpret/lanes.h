@@ -30,7 +30,7 @@ inline std::uint32_t ReadConstant(LaunchState& launch, std::uint32_t bank, std::
   }
   std::memcpy(&value, bytes.data() + offset, 4);
   if (bank == 0 && launch.words_read != nullptr && offset + 3 >= launch.parameter_base) {
-    // Of a misaligned one the two that it lies in.
+    // Returns the two words in which a misaligned one lies.
     const std::uint32_t first = std::max(offset, launch.parameter_base) - launch.parameter_base;
     launch.words_read[first / 4] = 1;
     launch.words_read[(offset + 3 - launch.parameter_base) / 4] = 1;
@@ -66,7 +66,8 @@ inline const std::uint32_t* Plain(Warp& warp, const Operand& operand, Lanes& buf
   return buffer.data();
 }
 
-// With the signs of single precision numbers (or of the upper half of double precision ones).
+// Returns the operand with the signs of single precision numbers (or of the upper half of double
+// precision ones).
 inline const std::uint32_t* Signed(Warp& warp, const Operand& operand, Lanes& buffer,
                                    unsigned word = 0) {
   const std::uint32_t* lanes = Plain(warp, operand, buffer, word);
@@ -162,7 +163,7 @@ void Map(Warp& warp, const Step& step, std::uint32_t mask, const std::uint32_t* 
   Put(warp, step.target, mask, out);
 }
 
-// Over plain operands.
+// Applies the function over plain operands.
 template <typename Function>
 void MapPlain(Warp& warp, const Step& step, std::uint32_t mask, Function&& function) {
   Lanes x;

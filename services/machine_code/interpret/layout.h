@@ -1,5 +1,5 @@
-// Where constant bank 0 holds what the system tells a kernel, and where shared memory begins: by
-// dialect, as compilers read them.
+// Describes where constant bank 0 holds the system's values for a kernel, and where shared memory
+// begins: by dialect, as compilers read them.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +53,7 @@ constexpr Layout LayoutOf(sass::Dialect dialect) {
           .first_shared = 0x400};
 }
 
-// Whether it is known what lies there; also of bytes in the middle.
+// Returns whether it is known what lies there; also of bytes in the middle.
 constexpr bool IsKnown(const Layout& layout, std::uint32_t offset) {
   const auto within = [offset](std::uint32_t begin, std::uint32_t bytes) {
     return begin != kNoPlace && offset >= begin && offset - begin < bytes;

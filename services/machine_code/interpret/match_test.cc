@@ -1,4 +1,4 @@
-// What lanes of a warp have in common, and what a launch adds to shared memory.
+// Tests what lanes of a warp have in common, and what a launch adds to shared memory.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -26,7 +26,7 @@ class Finder {
         // A call that is passed by, or not.
         if (next != flow.exit() && block.callee != kNoBlock && block.decides) opaque_[next] = true;
       }
-      // From wherever it is called.
+      // The block is opaque from wherever it is called.
       if (block.callee != kNoBlock) opaque_[block.callee] = true;
     }
   }

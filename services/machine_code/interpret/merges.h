@@ -1,5 +1,5 @@
-// Which registers hold one thing or another where ways meet, by the way that was taken: those whose
-// last writers differ.
+// Finds registers that hold one thing or another where ways meet, by the way that was taken: those
+// whose last writers differ.
 #pragma once
 
 #include <span>
@@ -10,7 +10,8 @@
 
 namespace eidolon::interpret {
 
-// By block. `written`: what each block writes, the function that it calls included.
+// Returns the places by block. `written`: what each block writes, the function that it calls
+// included.
 std::vector<Places> FindMerges(const Flow& flow, std::span<const Places> written);
 
 }  // namespace eidolon::interpret

@@ -1,4 +1,4 @@
-// What operations do, as far as it matters for following addresses through a kernel.
+// Classifies operations, as far as it matters for following addresses through a kernel.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Where a register's content may come from, as far as it matters for where a kernel writes: from a
-// pointer among the launch's parameters, from memory, or from neither.
+// Tracks where a register's content may come from, as far as it matters for where a kernel writes:
+// from a pointer among the launch's parameters, from memory, or from neither.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ inline constexpr std::uint8_t kFromPointer = 1 << 1;
 inline constexpr std::uint8_t kFromMemory = 1 << 2;
 inline constexpr std::uint8_t kFromBoth = 1 << 3;  // Sums of the two: a pointer and an index.
 
-// What a number lies in, as far as places in a constant bank need it.
+// Range in which a number lies, as far as places in a constant bank need it.
 struct Bounds {
   static constexpr std::uint16_t kUnbounded = 0xffff;
 

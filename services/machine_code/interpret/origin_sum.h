@@ -1,4 +1,4 @@
-// Where the result of an operation that adds may come from.
+// Computes where the result of an operation that adds may come from.
 #pragma once
 
 #include "services/machine_code/interpret/data_use.h"
@@ -8,7 +8,8 @@
 
 namespace eidolon::interpret {
 
-// What a factor brings into a product: itself when the other one is 1, a number without it.
+// Returns the contribution of a factor to a product: itself when the other one is 1, a number
+// without it.
 template <typename Value>
 Origin Factor(const DataUse& use, unsigned i, Value&& value) {
   const DataSource& other = use.sources[1 - i];

@@ -87,7 +87,7 @@ void RunElect(Warp& warp, const Step& step, std::uint32_t mask) {
   }
 }
 
-// For each lane, the lanes with the same value; or all, where they have one value in common.
+// Finds, for each lane, the lanes with the same value; or all, where they have one value in common.
 void RunMatch(Warp& warp, const Step& step, std::uint32_t mask) {
   const std::uint64_t number = step.word.Bits(24, 8);
   const bool pairs = step.word.Bit(73) && number != sass::kZeroRegister;

@@ -62,7 +62,7 @@ struct Step {
   bool control = false;  // May change the program counter; also runs for empty masks' sake.
   std::uint16_t target = kLostRow;
   Operand a, b, c;
-  // Of accesses to global memory.
+  // Offset of accesses to global memory.
   std::int64_t offset = 0;
   bool descriptor = false;  // sass::HasDescriptor.
   bool narrow = false;      // sass::IsNarrow.
@@ -87,7 +87,8 @@ struct Program {
   // Constant banks other than 0, by number, and which ones the code reads.
   std::map<std::uint32_t, std::vector<std::byte>> banks;
   std::set<std::uint32_t> banks_read;
-  // Where indirect branches may lead, by step, as far as the compiler says. Every target is a step.
+  // Targets of indirect branches, by step, as far as the compiler names them. Every target is a
+  // step.
   std::map<std::uint32_t, std::vector<std::uint32_t>> indirect_targets;
   std::uint32_t parameter_base = 0x210;
   std::uint32_t local_bytes = 0;

@@ -17,10 +17,10 @@ namespace {
 constexpr std::size_t kRegisterRows = kFirstRow + 256 + 8;
 // Steps that a warp runs before the next one has its turn.
 constexpr std::uint32_t kSliceSteps = 2048;
-// What functions that a kernel calls may need beyond its own frame.
+// Stack that functions that a kernel calls may need beyond its own frame.
 constexpr std::uint32_t kStackReserve = 1024;
 
-// In which shared memory is given out (CUDA's occupancy calculator, 7.0 and later).
+// Unit in which shared memory is allocated (CUDA's occupancy calculator, 7.0 and later).
 constexpr std::uint32_t kSharedUnit = 128;
 
 std::uint32_t RoundUp(std::uint32_t bytes) {
@@ -90,7 +90,7 @@ void StartBlock(Block& block, LaunchState& state, std::uint64_t index, std::uint
   }
 }
 
-// What no GPU does, or what would cost too much memory here.
+// Rejects what no GPU does, or what would cost too much memory here.
 bool IsPossible(const Program& program, const Launch& launch) {
   constexpr std::uint64_t kMostBlockThreads = 1024;
   constexpr std::uint64_t kMostShared = 256 << 10;
@@ -204,7 +204,7 @@ class Learner {
     }
   }
 
-  // Of a launch with these parameters.
+  // Returns the memo of a launch with these parameters.
   IdleMemo Memo(std::span<const std::byte> parameters) && {
     for (std::uint32_t i = 0; i < idle_words_.size(); ++i) {
       if (idle_words_[i] != 0) memo_.words.push_back({i, ParameterWord(parameters, i)});
@@ -225,7 +225,7 @@ class Learner {
   IdleMemo memo_;
 };
 
-// As if the idle warps had run.
+// Accounts for the idle warps as if they had run.
 void Account(const IdleMemo& memo, LaunchState& state) {
   state.lane_steps += memo.lane_steps;
   if (memo.warp_steps > state.steps_left) state.End(Stop::kLimit);

@@ -26,9 +26,10 @@ struct Launch {
   bool cooperative = false;  // Blocks may wait for each other.
   // Indices of the blocks to run, x first; empty: all of them. Requires: not cooperative.
   std::span<const std::uint64_t> blocks{};
-  // When given: 1 for each word of four bytes of the parameters that was read, 0 for the others.
+  // If given, receives 1 for each word of four bytes of the parameters that was read, 0 for the
+  // others.
   std::vector<std::uint8_t>* words_read = nullptr;
-  // When given: warps that were idle in such a launch do not run. The outcome is the same.
+  // If given, warps that were idle in such a launch do not run. The outcome is the same.
   IdleWarps* idle = nullptr;
 };
 
@@ -39,8 +40,8 @@ struct Limits {
   std::uint64_t foretold_warp_steps = 0;
 };
 
-// How a launch ended. What it wrote until then is marked in the pages; when it was stopped, nobody
-// may use it.
+// End of a launch. What it wrote until then is marked in the pages; when it was stopped, nobody may
+// use it.
 struct Outcome {
   Stop stop = Stop::kNone;
   std::uint64_t address = 0;     // What a stop is about.

@@ -372,7 +372,7 @@ TEST(RunTest, AWarpPutsItsMatricesIntoSharedMemory) {
     const int column = i % 8;
     EXPECT_EQ(memory.At<std::uint16_t>(256 + i), i / 64 * 64 + 8 * column + row) << i;
   }
-  // What the last sixteen lanes had put behind them.
+  // The last sixteen lanes had put this behind them.
   EXPECT_EQ(memory.At<std::uint32_t>(128 + 64), 16u);
 }
 

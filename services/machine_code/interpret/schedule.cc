@@ -22,7 +22,8 @@ void Release(Group& group) {
   ++group.at;
 }
 
-// Who takes part in the barrier that the group waits at, as its first lane sees it.
+// Returns the lanes that take part in the barrier at which the group waits, as its first lane sees
+// it.
 std::uint32_t PartakersOf(const Warp& warp, const Group& group) {
   const auto lane = static_cast<unsigned>(std::countr_zero(group.lanes));
   return warp.convergence[group.barrier][lane] | group.lanes;

@@ -1,4 +1,4 @@
-// Which lanes run next: branching, meeting again, waiting for each other.
+// Chooses the lanes that run next: branching, meeting again, waiting for each other.
 #pragma once
 
 #include <cstdint>

@@ -30,7 +30,7 @@ struct Call {
   std::vector<std::uint32_t> ends;  // Its blocks that return, in order.
 };
 
-// What counts as a value that differs.
+// Kinds of values that differ.
 enum class Varying : std::uint8_t {
   kMemory,   // What memory holds.
   kThreads,  // That, and whatever tells threads apart.
@@ -121,7 +121,7 @@ class Follower {
   }
 
   void Settle() {
-    // In the code's order, which is nearly that of running.
+    // The order is that of the code, which is nearly that of running.
     std::set<std::uint32_t> open;
     for (std::uint32_t i = 0; i < states_.size(); ++i) {
       if (states_[i].reached) open.insert(i);
@@ -313,7 +313,7 @@ class Follower {
     return result;
   }
 
-  // What a load gives; nothing for other operations.
+  // Returns what a load gives; nothing for other operations.
   std::optional<Origin> Loaded(const Step& step, const OriginState& state, unsigned word) const {
     const Word& code = step.word;
     Origin result;
@@ -357,7 +357,7 @@ class Follower {
     return result;
   }
 
-  // What a step puts into shared or local memory.
+  // Keeps what a step puts into shared or local memory.
   void Keep(const Step& step, const OriginState& state, bool values) {
     Origin value;
     switch (step.operation) {

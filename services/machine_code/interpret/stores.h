@@ -1,4 +1,4 @@
-// What a kernel's code says of where it may write, whatever memory holds.
+// Derives from a kernel's code where it may write, whatever memory holds.
 //
 // Registers are followed through the code by their origin (origin.h). A store whose address is a
 // sum with one of the launch's pointers stays inside what that pointer leads to, as the program is
@@ -27,7 +27,7 @@ struct StoreSite {
   bool barred = false;         // No value kept it from happening in LaunchFacts::traces.
 };
 
-// What is known of a launch beyond its pointers.
+// Facts of a launch beyond its pointers.
 struct LaunchFacts {
   std::span<const Decision> decisions{};  // Ways of branches.
   LaunchShape shape{};

@@ -34,7 +34,7 @@ Program LoadKernel(const std::string& name, const std::string& cubin) {
   return program;
 }
 
-// By the compiled file.
+// Tests run for each compiled file.
 class StoresTest : public testing::TestWithParam<const char*> {
  protected:
   static Program Load(const std::string& name) { return LoadKernel(name, GetParam()); }

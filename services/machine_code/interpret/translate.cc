@@ -178,7 +178,7 @@ bool ReadsClock(Operation operation, const Word& word) {
   return reads_special && word.Bits(72, 8) == kClock;
 }
 
-// What the program's warps need, by one instruction.
+// Notes the needs of the program's warps, by one instruction.
 void NoteNeeds(Operation operation, const Word& word, Program& program) {
   if (operation == Operation::kBar || ReadsClock(operation, word)) program.warps_are_apart = false;
   switch (operation) {

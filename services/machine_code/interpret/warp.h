@@ -35,7 +35,7 @@ struct Dims {
   bool operator==(const Dims&) const = default;
 };
 
-// What all blocks of a launch share.
+// State that all blocks of a launch share.
 struct LaunchState {
   const Program* program = nullptr;
   Memory* memory = nullptr;
@@ -105,7 +105,7 @@ struct Warp {
   std::array<Lanes, kBarriers> convergence{};        // Who takes part, as each lane sees it.
   std::uint32_t first_thread = 0;
   std::uint32_t live = 0;
-  // What the last barrier of the block found out.
+  // Result of the last barrier of the block.
   std::uint32_t barrier_votes = 0;
   bool barrier_flag = false;
   bool barrier_wants_all = false;  // The flag is "all" instead of "any".
@@ -115,8 +115,9 @@ struct Warp {
   std::vector<Group> groups;
   std::uint32_t current = 0;  // Index in groups.
 
-  // As a new one, but for convergence barriers that nobody names; what it has allocated stays.
-  // Member by member: a copy of a new one costs more than a small kernel's instructions.
+  // Clears the warp to a new one, but for convergence barriers that are not named; what it has
+  // allocated stays. Member by member: a copy of a new one costs more than a small kernel's
+  // instructions.
   void Clear(unsigned convergence_barriers) {
     block = nullptr;
     launch = nullptr;
@@ -167,7 +168,7 @@ struct Block {
   std::uint32_t live_threads = 0;
 };
 
-// Where generic addresses of shared and local memory begin; the lower half is the address there.
+// Generic addresses of shared and local memory begin here; the lower half is the address there.
 inline constexpr std::uint64_t kSharedWindow = 0x7e01000000000000u;
 inline constexpr std::uint64_t kLocalWindow = 0x7e02000000000000u;
 

@@ -9,8 +9,8 @@
 
 namespace eidolon::interpret {
 
-// Of this machine, as far as there are handlers for them: 512, 256 or 0. EIDOLON_VECTOR_BITS in the
-// environment says the most.
+// Returns the bits of this machine, as far as there are handlers for them: 512, 256 or 0.
+// EIDOLON_VECTOR_BITS in the environment says the most.
 unsigned VectorBits();
 
 #if defined(__x86_64__)

@@ -12,7 +12,8 @@ namespace eidolon::sass {
 enum class Dialect : std::uint8_t { k80, k90, k100 };
 inline constexpr std::size_t kDialects = 3;
 
-// Of the code for an architecture (90 for 9.0); nullopt for one that cannot be read.
+// Returns the dialect of the code for an architecture (90 for 9.0); nullopt for one that cannot be
+// read.
 constexpr std::optional<Dialect> DialectOf(std::uint32_t architecture) {
   switch (architecture) {
     case 80:

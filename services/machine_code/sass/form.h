@@ -1,4 +1,4 @@
-// What an instruction word means: the row of its operation (form_row.h), and the fields that every
+// Decodes an instruction word: the row of its operation (form_row.h), and the fields that every
 // reader of code asks for.
 #pragma once
 
@@ -18,7 +18,7 @@ const Form* FindForm(const Word& word, Dialect dialect);
 // address.
 bool HasDescriptor(const Word& word, Operation operation, Dialect dialect);
 
-// What a load, store or atomic adds to its address.
+// Returns what a load, store or atomic adds to its address.
 std::int64_t OffsetOf(const Word& word, Operation operation, Dialect dialect);
 
 // True when a global address takes one register instead of two.
@@ -31,7 +31,7 @@ struct UniformLoad {
 };
 UniformLoad UniformLoadOf(const Word& word, Dialect dialect);
 
-// What slot B, C, or the one at bit 32 (whichever that is) holds.
+// Contents of slot B, C, or the one at bit 32 (whichever that is).
 enum class SlotKind : std::uint8_t { kRegister, kImmediate, kConstant, kUniform };
 enum class Slot : std::uint8_t { kB, kC, kAt32 };
 struct SlotPlace {

@@ -23,7 +23,7 @@ constexpr Form kForms80[] = {
      "ATOMG{e:72}{atom:87}{evict:84}{atype80:73}{store:77} $P81, $d, $gA, $R32"},
     {0x1a2, kAnyForm, kNone, false, ""},
     {0x1a3, kAnyForm, kNone, false, ""},
-    // Since 9.0 only.
+    // Operations since 9.0 only.
     {0x048, kAnyForm, kNone, false, ""},
     {0x00f, kAnyForm, kNone, false, ""},
     {0x046, kAnyForm, kNone, false, ""},

@@ -26,7 +26,7 @@ struct Word {
     return value & mask;
   }
   constexpr bool Bit(unsigned at) const { return Bits(at, 1) != 0; }
-  // As Bits, with the uppermost bit as the sign.
+  // Returns the field as Bits does, with the uppermost bit as the sign.
   constexpr std::int64_t Signed(unsigned at, unsigned width) const {
     const std::uint64_t sign = std::uint64_t{1} << (width - 1);
     return static_cast<std::int64_t>((Bits(at, width) ^ sign) - sign);
