@@ -43,7 +43,7 @@ def known_metrics():
 
 
 def written_values():
-    """By label: the values that services give it in so many words."""
+    """Returns, by label, the values that services give it literally."""
     pairs = r'\{"[a-z_]+", "[a-z_]+"\}'
     text = subprocess.run(
         ["git", "-C", str(ROOT), "grep", "-hoE", pairs, "--", "services/*metrics.cc"],
@@ -98,7 +98,7 @@ def places_of(value, where=()):
 
 
 def parameters_of(openapi, path):
-    """Of all methods of a route, references followed."""
+    """Returns the parameters of all methods of a route, references followed."""
     for method in openapi["paths"][path].values():
         for one in method["parameters"]:
             yield openapi["components"]["parameters"][one["$ref"].rsplit("/", 1)[1]] if "$ref" in one else one

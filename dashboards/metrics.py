@@ -104,7 +104,7 @@ def problems():
             if name not in recorded:
                 yield f"{where} uses {name}, which is not in the catalogue"
             continue
-        # What Prometheus and relabelling add, and what stands in every histogram.
+        # Prometheus and relabelling add these labels, and every histogram has "le".
         allowed = {*row["labels"].split(), "namespace", "job", "pod", "instance", "le", "service", "container"}
         for label in labels:
             if label not in allowed and not label.startswith(("exported_", "eidolon_dev_")):
@@ -114,7 +114,7 @@ def problems():
 
 
 def differences(text):
-    """Between the catalogue and a scraped page: help, type and names of labels of every family that is there."""
+    """Compares the catalogue with a scraped page: help, type and names of labels of every family that is there."""
     known = {row["name"]: row for row in catalogue()}
     for name, help_text in re.findall(r"^# HELP (eidolon_\w+) (.*)$", text, re.M):
         row = known.get(name)

@@ -30,7 +30,7 @@ def program_of_prometheus(name):
 
 
 def sections(page):
-    """By anchor, as the docs site makes it of the heading, what a section of the page says."""
+    """Returns the text of each section of the page by its anchor, as the docs site makes it of the heading."""
     parts = re.split(r"^## (.+)$", page, flags=re.M)[1:]
     return {
         re.sub(r"[^a-z0-9]+", "-", heading.lower()).strip("-"): text
@@ -39,7 +39,8 @@ def sections(page):
 
 
 def runbook_problems(rules, page, values):
-    """What is wrong between alerts, the sections that their links lead to, and the chart's default for their address."""
+    """Returns what is wrong between alerts, the sections that their links lead to, and the chart's default for their
+    address."""
     address = re.search(r"^ *runbookUrl: (\S+)$", values, re.M).group(1)
     left = sections(page)
     for alert, rule in re.findall(r"- alert: (\S+)\n(.*?)(?=- alert: |\Z)", rules, re.S):

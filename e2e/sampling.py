@@ -42,7 +42,7 @@ def write_sample(groups):
 
 
 def is_whole(path, name, whole):
-    """Whether a test is one of those that --whole names."""
+    """Returns whether a test is one of those that --whole names."""
     path = pathlib.Path(path)
     files = [pathlib.Path(one).resolve() for one in whole if not one.startswith("[")]
     return any(file == path or file in path.parents for file in files) or name.endswith(

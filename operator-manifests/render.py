@@ -187,7 +187,7 @@ def pod_makers(documents):
 
 
 def expectations(name, documents):
-    """What a variant is for."""
+    """Returns what a variant is for."""
     kinds = collections.Counter(document["kind"] for document in documents)
     text = yaml.safe_dump_all(documents)
     truths = {

@@ -20,9 +20,9 @@ from render import CHART, HERE, run_helm
 NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 LABEL = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
 IMAGE = re.compile(r"([A-Za-z0-9.-]+(:[0-9]+)?/)?[a-z0-9._/-]+(:[A-Za-z0-9_][A-Za-z0-9._-]*|@sha256:[0-9a-f]{64})")
-# What templates write that found nothing.
+# Templates that found nothing write this.
 HOLES = ("<no value>", "%!", "<nil>", "nil>", "map[")
-# What is not a value of a leaf of this type.
+# Values that are none of a leaf of this type.
 OTHERS = {
     bool: ["yes", 1, [], {}],
     int: ["two", True, 1.5, -1, [], {}],
@@ -43,7 +43,7 @@ CHANGED = {
     list: [["other"], [{"name": "other"}], [{"key": "other"}], [{"maxSkew": 1}], ["ReadWriteOncePod"]],
     dict: [{"other": "value"}, {"limits": {"cpu": 3}}],
 }
-# Without which a leaf means nothing.
+# Settings without which a leaf means nothing.
 NEEDS = {
     "controller.serviceAccount.create": ("controller.serviceAccount.name", "given"),
     "crds.keep": ("crds.install", True),
@@ -125,7 +125,7 @@ def unsound(text):
 
 
 def names(refusal, path):
-    """Whether a refusal tells that it is about this leaf or folder."""
+    """Returns whether a refusal tells that it is about this leaf or folder."""
     *folders, last = path.split(".")
     pointer = "/".join(["", *path.split(".")])
     missing = re.escape(f"at '{'/'.join(['', *folders])}': missing propert") + f".*'{last}'"
@@ -133,7 +133,7 @@ def names(refusal, path):
 
 
 def unsound_row(row):
-    """What is wrong about a leaf or folder that must render; None: nothing."""
+    """Returns what is wrong about a leaf or folder that must render; None: nothing."""
     path, value = row
     text, refusal = render(merged(EVERYTHING, path, value))
     problems = [refusal.strip()] if refusal else list(unsound(text))
@@ -172,7 +172,7 @@ def rendered(values):
 
 
 def without_effect(leaf):
-    """What is wrong about a leaf whose value changes nothing; None: nothing."""
+    """Returns what is wrong about a leaf whose value changes nothing; None: nothing."""
     path, default = leaf
     given = functools.reduce(lambda values, name: (values or {}).get(name), path.split("."), EVERYTHING)
     base = merged(EVERYTHING, *NEEDS[path]) if path in NEEDS else EVERYTHING
@@ -207,7 +207,7 @@ def undocumented():
         path = [*path[: len(named[1]) // 2], named[2]]
         is_folder = not named[3].strip() and number + 1 < len(lines)
         if not is_folder and not re.match(r" *# ", lines[number - 1]):
-            # What stands inside of one setting, such as requests of resources, is explained there.
+            # The parts of one setting, such as requests of resources, are explained there.
             if not any(re.match(r" *# ", lines[above - 1]) for above in parents(lines, number)):
                 yield f"{'.'.join(path)} is not explained"
 

@@ -1,4 +1,4 @@
-"""Who gets at a running server and its files."""
+"""Tests access to a running server and its files."""
 
 import contextlib
 import json
@@ -67,7 +67,7 @@ def test_nothing_but_rest_is_reached_over_tcp(world):
 
 
 def shown_in_a_terminal(run):
-    """What `run(terminal)` prints into a terminal until it ends, or until a line with '#login=' is there."""
+    """Returns what `run(terminal)` prints into a terminal until it ends, or until a line with '#login=' is there."""
     master, slave = os.openpty()
     run(os.ttyname(slave))
     os.close(slave)

@@ -24,7 +24,7 @@ def eidolon(world, *words, status=0):
 
 
 def field_at(job, path):
-    """What stands at a path such as `status.prediction.kernels[3]`."""
+    """Returns the value at a path such as `status.prediction.kernels[3]`."""
     for key in path.replace("[", ".[").split("."):
         job = job[int(key[1:-1])] if key.startswith("[") else job[key]
     return job

@@ -16,7 +16,7 @@ import pytest
 
 CROWD = 500
 DOCUMENTS, DOCUMENT_BYTES = 10, 800_000
-# What ten large documents may take for a while, and keep.
+# Memory that ten large documents may take for a while, and keep.
 PEAK_MIB, KEPT_MIB = 100, 40
 
 
@@ -29,7 +29,7 @@ def connect(server, sent=b""):
 
 
 def seconds_of(server, path):
-    """How long a new connection waits for an answer."""
+    """Returns how long a new connection waits for an answer."""
     started = time.monotonic()
     with urllib.request.urlopen(f"http://{server.address}{path}", timeout=60) as answer:
         answer.read()
@@ -77,7 +77,7 @@ def test_a_crowd_of_silent_and_dripping_connections_keeps_nobody_out(world):
 
 
 def be_greedy(server, crowded):
-    """As another user: opens connections that ask for much and read nothing, as many as there may be, for ever."""
+    """Opens, as another user, as many connections as possible that request much and read nothing, for ever."""
     os.setgroups([])
     os.setgid(65534)
     os.setuid(65534)

@@ -1,4 +1,5 @@
-"""What a job reads of values that nobody computes: who is named for it, and what the job declares instead."""
+"""Tests reads of values that are not computed: the source that is named for them, and the values that the job
+declares instead."""
 
 import json
 

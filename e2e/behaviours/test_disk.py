@@ -91,7 +91,7 @@ def test_what_ends_on_a_full_disk_is_kept(world):
 def test_a_verdict_that_cannot_be_stored_is_not_shown_yet(world):
     skip_unless_root()
     go = world.folder / "go-without-reserve"
-    # Too small for a reserve.
+    # The disk is too small for a reserve.
     with SmallDisk(world.folder, 3) as disk, world.own_server(store=disk.path) as server:
         name = server.submit(held_job(world, go))
         wait_for_line(server, name, "step 1", 120)

@@ -129,7 +129,8 @@ def test_a_rank_that_cuts_shared_files_ends_nobody_else(world):
         assert ended is None, f"the other job ended as {ended}"
 
 
-# Without torch, which would only take longer. Writes a word somewhere into what it shares with the agent.
+# This program does without torch, which would only take longer. Writes a word somewhere into what it shares with the
+# agent.
 SCRIBBLING = """
     import ctypes, os, random, re
     cuda = ctypes.CDLL("libcudart.so.13")

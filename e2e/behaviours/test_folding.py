@@ -1,4 +1,4 @@
-"""What a folded job says where its ranks are not alike."""
+"""Tests the messages of a folded job whose ranks are not alike."""
 
 import pytest
 from jobs import expect_complete, expect_failed, prediction_of

@@ -125,8 +125,8 @@ def test_measured_host_time_is_not_other_on_a_busy_machine(world):
     def measured():
         return predict(world, "{kind: measured}", BETWEEN_CALLS, warmup=30, measure=250, light=True)
 
-    # In turns, so that a neighbour on this machine who comes or goes disturbs both. Runs of one condition are 20 % apart
-    # on a virtual machine: what counts is how near to each other the two conditions come.
+    # The jobs run in turns, so that a neighbour on this machine who comes or goes disturbs both. Runs of one condition
+    # are 20 % apart on a virtual machine: what counts is how near to each other the two conditions come.
     predictions = {"alone": [], "busy": []}
     for _ in range(5):
         predictions["alone"].append(measured())

@@ -1,4 +1,4 @@
-"""What users are told of iterations: uneven ones, turns of loops without an optimizer, programs that repeat nothing."""
+"""Tests reports of iterations: uneven ones, turns of loops without an optimizer, programs that repeat nothing."""
 
 from jobs import expect_failed
 from server import verdict

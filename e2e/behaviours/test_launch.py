@@ -42,7 +42,7 @@ def train(world, first="pass", last="pass", env=("RANKS_GO_ON", "1"), ranks=2, *
     return job, json.loads(told), lines
 
 
-# Whether modules that an optimizer imports are loaded, before and after the rank has one.
+# The program checks whether modules that an optimizer imports are loaded, before and after the rank has one.
 WAS_THERE = 'was_there = "torch._inductor" in sys.modules, "torch._dynamo" in sys.modules'
 SHARES = (
     'says = print if os.environ["RANK"] == "0" else (lambda *words: None); layer = torch.nn.Linear(8, 8).cuda()'

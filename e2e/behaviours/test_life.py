@@ -1,4 +1,4 @@
-"""How jobs end when nothing moves any more, when ranks lose us, and what is left of them."""
+"""Tests how jobs end when nothing moves any more, when ranks lose the agent, and what is left of them."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What lies in a program's memory, where it can be computed by hand."""
+"""Tests what lies in a program's memory, where it can be computed by hand."""
 
 from recordings import mlp
 
@@ -15,7 +15,7 @@ def parts_of(world, **how):
 
 
 def near(measured, wanted):
-    """But for the allocator's blocks of 512 bytes."""
+    """Compares up to the allocator's blocks of 512 bytes."""
     return wanted <= measured < wanted + 16 * 1024
 
 

@@ -1,4 +1,4 @@
-"""Which collectives run beside kernels: what PyTorch's back ends ask of the stream that computes.
+"""Tests which collectives run beside kernels: the requests of PyTorch's back ends to the stream that computes.
 
 The back end "nccl" of PyTorch 2.15 is the one called nccl2 unless TORCH_DIST_USE_NCCL2=0 chooses that of older versions.
 Its Work.get_future() makes the current stream wait for the collective (WorkNCCL::getFuture of PyTorch's
@@ -46,8 +46,8 @@ OPERATIONS = """
 
 
 def collectives(world, **started):
-    """Of rank 0 in one iteration, by the bytes of a collective: of each the share of its time in which kernels or copies
-    ran. Also the job's prediction."""
+    """Returns, for rank 0 in one iteration, by the bytes of a collective, the share of its time in which kernels or
+    copies ran. Also the job's prediction."""
     job = world.completed(PROGRAM, ranks=2, nccl=True, boundary="{nvtx: step}", outputs="{timeline: {}}", **started)
     _, trace = fetch(world, job)
     operations = trace_tables.ask(trace, OPERATIONS)
@@ -67,7 +67,7 @@ OLDER_BACK_END = "env: [{name: TORCH_DIST_USE_NCCL2, value: '0'}, {name: RANKS_G
 
 @pytest.fixture(scope="module")
 def jobs(world, cuda12):
-    """With PyTorch 2.15, with its older back end, and with PyTorch 2.9.1."""
+    """Runs jobs with PyTorch 2.15, with its older back end, and with PyTorch 2.9.1."""
     older = {"command": [str(cuda12 / "bin/torchrun"), "script.py"]}
     return [collectives(world, **how) for how in ({}, {"extra": OLDER_BACK_END}, older)]
 

@@ -42,7 +42,8 @@ SPAWNING = """
 
 
 def story(world, job):
-    """What is told of the ranks: times of iterations, memory of each, and which operations of a rank are on which GPU."""
+    """Returns the report of the ranks: times of iterations, memory of each, and which operations of a rank are on
+    which GPU."""
     expect_complete(job)
     prediction = job["status"]["prediction"]
     places = {tuple(line.split()[:4]) for log in world.event_logs(job).values() for line in log.decode().splitlines()}

@@ -94,7 +94,7 @@ def test_a_replay_equals_its_run_to_the_picosecond_and_answers_for_other_cluster
     expect_failed(replay(world, document, damaged), "StartFailed", "damaged")
 
 
-# What `eidolon what-if` asks, and the replays whose slowest is its answer.
+# Questions of `eidolon what-if`, and the replays whose slowest is its answer.
 ASKED = {
     "no host time": ["--host-factor 0"],
     "a host twice as fast": ["--host-factor 0.5"],

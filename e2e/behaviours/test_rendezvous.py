@@ -1,4 +1,4 @@
-"""What PyTorch's own clients get from the agent's rendezvous."""
+"""Tests the agent's rendezvous with PyTorch's own clients."""
 
 import contextlib
 import json
@@ -192,7 +192,7 @@ class Warm:
 
 @pytest.fixture(scope="module")
 def pytorches(world, cuda12):
-    """Of CUDA 13 and of CUDA 12."""
+    """Returns the PyTorch of CUDA 13 and that of CUDA 12."""
     with Warm(world.python, world.folder) as newer, Warm(cuda12, world.folder) as older:
         yield newer, older
 

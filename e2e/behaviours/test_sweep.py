@@ -87,7 +87,7 @@ def test_a_sweep_over_rest_goes_on_after_its_controller_was_killed_and_runs_no_p
         wanted = sorted([point["job"] for point in points] + [name for name in complete if "-run" in name])
         assert complete == wanted and len(set(wanted)) == 10, f"completed jobs: {complete}, wanted: {wanted}"
         assert all(point["replayed"] for point in points), f"not replayed: {points}"
-        # As the command would say it: what a variable that nobody reads does not change, and which points are best.
+        # The command shows the same: a variable that is not read changes nothing, and which points are best.
         by_name = {point["name"]: point["iterationSeconds"] for point in points}
         for name, seconds in by_name.items():
             assert by_name[name.replace("MARK=a", "MARK=b")] == seconds, f"{name}: {by_name}"

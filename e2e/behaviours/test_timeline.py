@@ -24,7 +24,7 @@ STEP = """
         loss.item()
 """
 
-# Of one rank: slices of its streams, which are tracks below the rank's.
+# Slices of one rank's streams, which are tracks below the rank's.
 OPERATIONS = """
     SELECT rank.name AS rank, track.name AS track, slice.*
     FROM slice JOIN track ON track.id = slice.track_id JOIN track rank ON rank.id = track.parent_id
@@ -99,7 +99,7 @@ def test_a_timeline_shows_each_operation_of_the_iteration_where_the_event_log_ha
     assert len(arrows) == len(operations), f"{len(operations)} operations, {len(arrows)} arrows"
     assert all(arrow["called"] <= arrow["began"] for arrow in arrows), "an operation begins before its call"
 
-    # How sure each duration is.
+    # Each duration has its source.
     sources = ask(
         f"SELECT string_value AS source, count(*) AS n FROM args JOIN ({OPERATIONS}) op USING (arg_set_id) "
         "WHERE key = 'debug.source' GROUP BY 1"
@@ -143,7 +143,7 @@ def test_calls_of_the_host_show_the_line_of_the_program_that_made_them(shown):
     print(f"{len(calls)} calls and waits, {len(calls) - len(without)} of them with their line")
 
 
-# Of one link: the bytes that its counter says crossed it in the window, and its highest rate.
+# Bytes of one link that its counter counted in the window, and its highest rate.
 CROSSED = """
     SELECT track.name AS link, process.name AS server, sum(value * (next - ts)) / 1e9 AS bytes, max(value) AS rate FROM (
         SELECT track_id, ts, value, lead(ts, 1, ts) OVER (PARTITION BY track_id ORDER BY ts) AS next FROM counter
@@ -195,7 +195,7 @@ PARTS = ("parameters", "gradients", "optimizer state", "activations", "other all
 
 
 def expect_parts_to_be_the_allocations(trace):
-    """At each moment, together."""
+    """Expects it at each moment, together."""
     now, last = {}, None
     for row in trace_tables.ask(trace, VALUES) + [{"name": "", "ts": None, "value": 0}]:
         if row["ts"] != last and last is not None:

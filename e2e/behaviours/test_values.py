@@ -1,4 +1,4 @@
-"""What a job reads from its emulated GPUs when small kernels are run for their values, which is the default."""
+"""Tests reads from emulated GPUs when small kernels are run for their values, which is the default."""
 
 import json
 import textwrap
@@ -301,7 +301,8 @@ COMPILED = """
             torch.testing.assert_close(ours.cpu(), cpu, rtol=1e-4, atol=1e-6)
 """
 
-# What is compiled for the emulated GPU: PyTorch's own kernels (whose shapes CUB chooses by GPU), NVRTC's, Triton's.
+# The code that is compiled for the emulated GPU: PyTorch's own kernels (whose shapes CUB chooses by GPU), NVRTC's,
+# Triton's.
 COMPILED_FOR_GPU = """
     import os, tempfile
     caches = tempfile.TemporaryDirectory()

@@ -104,7 +104,7 @@ def test_the_measured_host_model_keeps_the_gpus_work(world, undisturbed):
     # The host decides which kernels run beside collectives and are slowed down by them.
     gpu = {model: sum(found.values()) for model, found in seconds.items()}
     assert 0.9 * gpu["fixed"] < gpu["measured"] < 1.1 * gpu["fixed"], f"the GPU does not do the same work: {gpu}"
-    # Of two ranks.
+    # The prediction is that of two ranks.
     assert predictions["measured"]["iterationSeconds"]["mean"] > gpu["fixed"] / 2, "faster than its own kernels"
     assert 0 < predictions["measured"]["breakdown"]["host"] < 1, "the host costs nothing"
 

@@ -19,7 +19,7 @@ class Job:
 
 
 def file_for(row, build, main, packages):
-    """Where the row's jobs are kept."""
+    """Returns where the row's jobs are kept."""
     words = [pathlib.Path(word).name for word in row.command]  # The same in every checkout.
     seen = hashlib.sha256(repr((words, row.gpus, main.name, packages.name)).encode())
     programs = [pathlib.Path(word) for word in row.command if word.endswith(".py")]

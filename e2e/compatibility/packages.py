@@ -1,4 +1,4 @@
-"""What the programs of e2e/compat need: the main environment, and pinned packages beside it."""
+"""Provides what the programs of e2e/compat need: the main environment, and pinned packages beside it."""
 
 import hashlib
 import importlib.metadata

@@ -55,8 +55,8 @@ def run(eidolon, main, packages, row, command, folder):
 
 
 def ended_in_time(job, seconds, said):
-    """What the job prints until it ends, or is ended: after so many seconds, which begin anew with each test that
-    begins, where the program tells that in the file `said`."""
+    """Returns what the job prints until it ends, or is ended: after so many seconds, which begin anew with each test
+    that begins, where the program tells that in the file `said`."""
     begun, since = 0, time.monotonic()
     while True:
         try:
@@ -82,7 +82,7 @@ def complaint(ended):
 
 
 def judged(row, ended):
-    """What the matrix keeps of a run."""
+    """Returns what the matrix keeps of a run."""
     prediction = ended.status.get("prediction", {})
     complete = ended.status.get("phase") == "Complete"
     result = {"outcome": "runs" if complete else "stops", "wall": round(ended.wall)}
@@ -94,7 +94,7 @@ def judged(row, ended):
         result["skipped"] = len(re.findall(r"^skipped: ", ended.words, re.M))
         result["left"] = len(re.findall(r"^left: ", ended.words, re.M))
         result["total"] = result["passed"] + len(result["failures"])
-        # Of programs that name only what is wrong.
+        # Some programs name only what is wrong.
         if told := re.search(r"^passed (\d+) of (\d+)$", ended.words, re.M):
             result["passed"], result["total"] = int(told.group(1)), int(told.group(2))
     if "iterationSeconds" in prediction:

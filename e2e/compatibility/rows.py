@@ -26,7 +26,7 @@ class Row:
 
 
 def command_of(words, gpus):
-    """With the path of a program of ours, and its launcher where the words name none."""
+    """Returns the command with the path of a program of ours, and its launcher where the words name none."""
     at = next((at for at, word in enumerate(words) if word.endswith(".py")), None)
     if at is None:
         return tuple(words)

@@ -31,8 +31,9 @@ def said_last(words, name):
 
 
 def verdicts(ended, chunk):
-    """What came of the tests of a job, as far as it tells: their kinds and reasons by name. A job ends some time after
-    what ended it: a test that it cuts short and that had printed no error is only at fault when it was the first."""
+    """Returns what came of the tests of a job, as far as it tells: their kinds and reasons by name. A job ends some
+    time after what ended it: a test that it cuts short and that had printed no error is only at fault when it was
+    the first."""
     found = {name: (kind, why) for kind, name, why in VERDICT.findall(ended.words)}
     failed = failure(ended)
     why = f"the job ended: {complaint(ended)}".replace("\n", " ")[:300] if failed else ""
@@ -58,7 +59,7 @@ def lines_of(found):
 
 
 def whole_status(jobs):
-    """Of all jobs of a suite: what was unknown and refused in any of them."""
+    """Merges the status of all jobs of a suite: what was unknown and refused in any of them."""
     refused = {call["name"]: call for job in jobs for call in job.prediction["unsupportedCalls"]}
     return {
         "phase": "Complete",
@@ -79,14 +80,15 @@ def job_of(ended, chunk):
 
 
 def run_named(eidolon, main, packages, row, command, folder, names):
-    """As row_job.run, of these tests of the suite in one job."""
+    """Works as row_job.run, for these tests of the suite in one job."""
     ended = run(eidolon, main, packages, row, (*command, *names), folder)
     return ended, "\n".join(lines_of(verdicts(ended, names)))
 
 
 def run_suite(eidolon, main, packages, row, command, folder, kept, tell, seconds=float("inf")):
-    """As row_job.run, of all tests of the row's topic but those of the jobs `kept`, which gets the others as they end.
-    `tell` is called with a line for each test. After so many seconds no job begins: tests without a verdict are `left`."""
+    """Works as row_job.run, for all tests of the row's topic but those of the jobs `kept`, which gets the others as
+    they end. `tell` is called with a line for each test. After so many seconds no job begins: tests without a
+    verdict are `left`."""
     began = time.monotonic()
     folder.mkdir()
     listed = run(eidolon, main, packages, row, (*command, "--list", row.topic), folder / "list")

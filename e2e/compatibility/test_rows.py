@@ -28,12 +28,12 @@ def environments_for(older):
 
 
 def without_numbers(result):
-    """Why it stopped, whichever rank and process did."""
+    """Returns why it stopped, whichever rank and process did."""
     return re.sub(r"\d+", "N", result["message"])
 
 
 def fell_behind(row, result, before):
-    """Why the row does worse than the last result that was kept; None: it does not."""
+    """Returns why the row does worse than the last result that was kept; None: it does not."""
     if before is None:
         return None
     if before["outcome"] == "runs" and result["outcome"] != "runs":
@@ -69,7 +69,7 @@ def keep(pytestconfig):
 
 @pytest.fixture
 def world(row, build):
-    """What row_job.run takes."""
+    """Returns what row_job.run takes."""
     main, packages, _ = environments_for(row.older)
     with tempfile.TemporaryDirectory(dir=os.environ.get("EIDOLON_COMPAT_DIR")) as name:
         place, command = pathlib.Path(name), row.command
@@ -87,13 +87,13 @@ def pytest_generate_tests(metafunc):
 
 
 def count_starts(row):
-    """Of PyTorch, as the job's program has it."""
+    """Counts the starts of PyTorch, as the job's program has it."""
     text = "".join(pathlib.Path(word).read_text() for word in row.command if word.endswith(".py"))
     World.starts += starts_of_torch(text, row.command, row.gpus, 1, "RANKS_GO_ON" in os.environ)
 
 
 def expect_some_tests(world, options):
-    """Of a suite: those of the option --tests."""
+    """Expects, in a suite, the tests of the option --tests."""
     names = options.tests.split(",")
     assert world[3].chunk, f"{world[3].key} is not a suite whose tests have names"
     ended, lines = run_named(*world, names)

@@ -54,7 +54,7 @@ class Page:
                 yield command, self.instead.get(name, {"run": command})["run"]
 
     def problems(self, others):
-        """What is wrong with what is said, without running anything."""
+        """Returns what is wrong with what is said, without running anything."""
         yield from pages.problems_of(self.path)
         names = {pages.name_of(command) for command in self.commands}
         for word in sorted(self.unknown):
@@ -95,7 +95,7 @@ def script_of(page):
 
 
 def fill(folder, page):
-    """What the page's reader has by then: the table's files, and those that the page shows."""
+    """Returns what the page's reader has by then: the table's files, and those that the page shows."""
     for name, source in page.files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         if (ROOT / source).is_dir():
@@ -108,7 +108,7 @@ def fill(folder, page):
 
 
 def ends(process, page):
-    """What it printed once it ended, and what is wrong with how it did."""
+    """Returns what it printed once it ended, and what is wrong with how it did."""
     try:
         output, _ = process.communicate(timeout=60 * MINUTES)
     except subprocess.TimeoutExpired:

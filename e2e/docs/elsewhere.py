@@ -1,4 +1,4 @@
-"""What tested.yaml may say of a command that the pages' sessions do not run, and whether it is true.
+"""Checks what tested.yaml may state about a command that the pages' sessions do not run.
 
     {part: NAME, as: WORDS}              a part of e2e/test is exactly these words
     {part: NAME, file: FILE, as: WORDS}  FILE, which that part runs, holds these words, as a shell or as Python has them
@@ -46,7 +46,7 @@ def steps():
 
 
 def holds(file, words):
-    """Whether the words stand there as a line of a shell, or as a list of texts."""
+    """Returns whether the words stand there as a line of a shell, or as a list of texts."""
     split = shlex.split(words)
     listed = ", ".join(json.dumps(word) for word in split[1:])
     text = (ROOT / file).read_text()
@@ -54,7 +54,7 @@ def holds(file, words):
 
 
 def problem_of(page, command, what, others):
-    """What is wrong with `what`, or None. `others`: all pages by name."""
+    """Returns what is wrong with `what`, or None. `others`: all pages by name."""
     if unknown := set(what) - KNOWN:
         return f"no rule for {', '.join(sorted(unknown))}"
     if "same" in what:

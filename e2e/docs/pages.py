@@ -8,7 +8,7 @@ import subprocess
 SHELLS = ("bash", "console", "sh", "shell", "zsh")
 OTHERS = ("json", "promql", "python", "sql", "text", "yaml")
 FENCE = re.compile(r"^( *)(```+|~~~+)(\w*)(.*)$")
-# What a line for a shell begins with, where its block does not say that it is for one.
+# Words with which a line for a shell begins, where its block does not declare that it is for one.
 PROGRAM = re.compile(
     r"(\$ |export |cd |source |sudo )?(\./)?((e2e|build|shim|dashboards|operator-manifests)/"
     r"|(eidolon|pip3?|helm|kubectl|curl|git|ctest|pre-commit|cmake|ninja|torchrun|python3?)( |$))|\$ |source |export "
@@ -98,7 +98,7 @@ def not_printed(path, output):
 
 @functools.cache
 def is_whole(text):
-    """Whether a shell would run it, rather than wait for more lines."""
+    """Returns whether a shell would run it, rather than wait for more lines."""
     if text.endswith("\\"):
         return False
     done = subprocess.run(["bash", "-n"], input=text, capture_output=True, text=True)
@@ -119,7 +119,7 @@ def commands(block):
 
 
 def name_of(command):
-    """What the tables call a command: its first line, without a comment and without "./"."""
+    """Returns what the tables call a command: its first line, without a comment and without "./"."""
     return COMMENT.sub("", command.splitlines()[0]).strip().removeprefix("./")
 
 

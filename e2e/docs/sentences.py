@@ -44,7 +44,7 @@ def problem_of(span, tree):
 
 
 def problems_of(path, tree, root):
-    """Of a page."""
+    """Yields the problems of a page."""
     for span in SPAN.findall(FENCED.sub("", path.read_text())):
         if span.startswith("eidolon "):
             if problem := problem_of(span, tree):

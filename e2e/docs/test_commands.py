@@ -123,7 +123,7 @@ TREE = {"eidolon": ({"net", "run"}, {"--server", "-n"}), "eidolon net": ({"flows
 
 @pytest.fixture
 def problems(tmp_path):
-    """What is wrong with a page of that text."""
+    """Returns what is wrong with a page of that text."""
 
     def problems_of(text):
         (tmp_path / "page.md").write_text(text)

@@ -1,4 +1,4 @@
-"""Whether `hostModel: fixed` is bit-identical: one job, run again and again while the machine is disturbed.
+"""Checks that `hostModel: fixed` is bit-identical: one job, run again and again while the machine is disturbed.
 
 The first run is left alone. The others are disturbed as their seeds say: load on the processors, ranks and agents that
 are stopped for a while, writers that keep the disk busy, ranks that come late. Event logs must equal those of the
@@ -102,7 +102,7 @@ if "RANK" not in os.environ:
 
 
 def is_rank(process):
-    """Also its children, and not yet whoever will call itself one."""
+    """Returns whether it is a rank; its children count too, a process that will become one does not yet."""
     environment = content_of(process, "environ").split(b"\0")
     return any(line.startswith(b"RANK=") for line in environment) and b"python" in content_of(process, "cmdline")
 
@@ -197,7 +197,7 @@ class Disturbance:
                     self.stop(victim, self.length(0.5 if victim in agents else self.longest_stop))
 
     def length(self, longest):
-        """From 10 ms on, short ones as often as long ones."""
+        """Draws a length from 10 ms on, short ones as often as long ones."""
         return 0.01 * (longest / 0.01) ** self.random.random()
 
     def change_load(self):

@@ -9,7 +9,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def made(program, *words):
-    """What a program of the tree prints that makes an environment once: its folder. It uses this Python's version."""
+    """Returns what a program of the tree prints that makes an environment once: its folder. It uses this Python's
+    version."""
     done = subprocess.run(
         [ROOT / program, *words],
         stdout=subprocess.PIPE,

@@ -175,7 +175,7 @@ def lines_of(event_logs):
 
 
 def first_difference(one, other):
-    """Where lines by name differ first; None where they do not."""
+    """Returns where lines by name differ first; None where they do not."""
     for name in sorted(one.keys() | other.keys()):
         if one.get(name) != other.get(name):
             pairs = itertools.zip_longest(one.get(name, ()), other.get(name, ()))

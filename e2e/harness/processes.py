@@ -18,7 +18,7 @@ def name_of(pid):
 
 
 def state_of(pid):
-    """As ps shows it; that of a zombie also when nothing is left of the process."""
+    """Returns the state as ps shows it; that of a zombie also when nothing is left of the process."""
     fields = content_of(pid, "stat").rpartition(b")")[2].split()
     return fields[0].decode() if fields else "Z"
 
@@ -51,7 +51,7 @@ def below(pid, name):
 
 
 def links_of(pid, folder):
-    """What the links of a folder of a process, as /proc/PID/fd, lead to: {link: target}."""
+    """Returns what the links of a folder of a process, as /proc/PID/fd, lead to: {link: target}."""
     found = {}
     with contextlib.suppress(OSError):
         for link in pathlib.Path(f"/proc/{pid}/{folder}").iterdir():

@@ -49,7 +49,7 @@ def ask_hta(traces):
 
 
 def ask_plugin(folder):
-    """Of each view of TensorBoard's plugin what it shows."""
+    """Returns what each view of TensorBoard's plugin shows."""
     from torch_tb_profiler.io.cache import Cache
     from torch_tb_profiler.profiler.loader import RunLoader
 

@@ -73,7 +73,7 @@ class Server:
         self.process.wait()
 
     def processor_seconds(self):
-        """What it and those of its processes that ended have worked; 0 once it has ended itself."""
+        """Returns what it and those of its processes that ended have worked; 0 once it has ended itself."""
         try:
             fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         except FileNotFoundError:
@@ -81,7 +81,7 @@ class Server:
         return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
     def token(self):
-        """What REST asks for, as the server keeps it in its data folder."""
+        """Returns what REST asks for, as the server keeps it in its data folder."""
         path = self.store / "token"
         return path.read_text().strip() if path.exists() else ""
 

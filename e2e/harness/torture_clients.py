@@ -123,7 +123,7 @@ def come_without_the_token(world):
 
 
 def listening_paths(world):
-    """Of the server and its agents: Unix sockets, those without a file with @ in front."""
+    """Lists Unix sockets of the server and its agents, those without a file with @ in front."""
     inodes = set().union(*(sockets_of(pid) for pid in [world.server.process.pid, *world.agents()]))
     paths = set()
     for line in pathlib.Path("/proc/net/unix").read_text().splitlines()[1:]:

@@ -12,7 +12,7 @@ from torture_programs import KINDS
 from torture_registry import fault, needing, one_of
 from torture_truth import GUARDIAN_STOPPED, NO_THREADS, NO_THREADS_LEFT
 
-# How a job ends one of whose processes has died: by a rank or by its launcher.
+# Reasons with which a job ends one of whose processes has died: by a rank or by its launcher.
 DEATH = ("RankLost", "CommandFailed")
 
 

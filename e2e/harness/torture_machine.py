@@ -1,4 +1,4 @@
-"""What of the machine e2e/torture can take away: the space and the answers of a disk, and threads.
+"""Takes resources of the machine away for e2e/torture: the space and the answers of a disk, and threads.
 
 Each says in `why_not` what it lacks; the empty text means that it works.
 """

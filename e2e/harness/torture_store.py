@@ -23,7 +23,7 @@ PLACES = (
     rb":(\d{3,})",
     rb'"(\w{4,})":',
 )
-# How a start names what a damaged write-ahead log has lost.
+# A start names what a damaged write-ahead log has lost in these words.
 LOG_DAMAGED = re.compile(r"damage[^\n]*(wal|write-ahead)|(wal|write-ahead)[^\n]*damage", re.IGNORECASE)
 LOG_HEAD, FRAME_HEAD = 32, 24  # Bytes of a write-ahead log and of each page in it.
 LOG_BYTES = 64 << 20  # limits.logBytes unless a job has its own.
@@ -276,7 +276,7 @@ def printing(world):
 
 @fault
 def cut_a_report(world):
-    """What prints into a device that is full, or has no standard output at all, is not taken for whole."""
+    """Checks that a report that goes into a full device, or without any standard output, is not taken for whole."""
     words = printing(world)
     with open("/dev/full", "w") as full:
         expect_refusal(world, words, "into /dev/full", stdout=full)

@@ -1,4 +1,4 @@
-"""Which ends of a job are true, by what its program does and what the faults did to it.
+"""Determines which ends of a job are true, by what its program does and what the faults did to it.
 
 Every fault that meets a job says which reasons it makes true. A reason that neither the program nor a fault of
 the job accounts for is false, and so is a message that names a signal that was not sent, a process that was not
@@ -15,7 +15,7 @@ from torture_programs import KINDS, OWN_SIGNALS
 
 STILL_SECONDS = 8
 WALL_SECONDS = 90
-# From the limit until everything is killed that does not end by itself, and what a busy machine adds.
+# Time from the limit until everything is killed that does not end by itself, and what a busy machine adds.
 END_SECONDS = 45
 GUARDIAN_STOPPED = "its guardian stopped"
 NO_THREADS, NO_THREADS_LEFT = "no threads", "a job that took all threads"
@@ -29,7 +29,7 @@ STUCK_WORDS = {
 # could not answer in time for lack of threads.
 WAITING_WORDS = {"absent": "not finished: call"}
 ROUNDING_SECONDS = 1  # Times of a status are whole seconds.
-# Of what a defect of our own looks like in messages, whatever the fault.
+# Words by which a defect of our own shows in messages, whatever the fault.
 ABORTS = re.compile(r"terminate called|status 134|signal (4|6|7|8|11) ")
 BY_SIGNAL = re.compile(r"\(pid (\d+)\) died: killed by signal (\d+)")
 COMMAND_BY_SIGNAL = re.compile(r"the command failed: killed by signal (\d+)")
@@ -65,7 +65,7 @@ class Watched:
 
 
 def seconds_of(item):
-    """From the start of a job to its end; None where it did not start."""
+    """Returns the seconds from the start of a job to its end; None where it did not start."""
     try:
         begin, end = (
             calendar.timegm(time.strptime(item["status"][name], "%Y-%m-%dT%H:%M:%SZ"))
@@ -77,7 +77,7 @@ def seconds_of(item):
 
 
 def false_words(job, message):
-    """What a message says of signals and processes that is not so."""
+    """Returns what a message says of signals and processes that is not so."""
     own = OWN_SIGNALS.get(job.kind, set())
     for pid, number in BY_SIGNAL.findall(message):
         # A launcher terminates the ranks that are left.
@@ -96,7 +96,7 @@ def false_words(job, message):
 
 
 def names_its_cause(job, message):
-    """Whether the message of a job that is Stuck names what a fault stopped, where that is known beforehand."""
+    """Returns whether the message of a job that is Stuck names what a fault stopped, where that is known beforehand."""
     waiting = WAITING_WORDS.get(job.kind)
     if waiting and waiting in message and job.harms.keys() & {NO_THREADS, NO_THREADS_LEFT}:
         return True
@@ -104,7 +104,7 @@ def names_its_cause(job, message):
 
 
 def falsehoods(job, item, ended):
-    """What is false about the end of a job, as sentences."""
+    """Returns what is false about the end of a job, as sentences."""
     kind, reason, message = ended["type"], ended["reason"], ended["message"]
     expected = KINDS[job.kind][1]
     caused = set().union(*job.harms.values())

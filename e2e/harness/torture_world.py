@@ -32,7 +32,7 @@ LEFT_SECONDS = 30
 
 
 def is_damaged(item):
-    """Whether a record is listed as one that is not what was stored."""
+    """Returns whether a record is listed as one that is not what was stored."""
     status = item.get("status", {})
     reasons = {condition.get("reason", "") for condition in status.get("conditions", [])}
     return status.get("phase") == "Damaged" or bool(reasons & {"Damaged", "RecordDamaged", "StoreDamaged"})
@@ -320,7 +320,7 @@ class World:
         return [folder for folder in folders if not folder.name.startswith("services-")]
 
     def check_left_over(self):
-        """After all jobs: no process of theirs, no agent, no guardian, no run folder."""
+        """Checks after all jobs: no process of theirs, no agent, no guardian, no run folder."""
         deadline = time.monotonic() + LEFT_SECONDS
         while True:
             left = list(self.processes(self.mark))
@@ -362,7 +362,7 @@ class World:
             self.find("aborted", f"the server that was to end in order has status {status}: {self.last_words()}")
 
     def last_words(self):
-        """What the server has logged last."""
+        """Returns what the server has logged last."""
         with contextlib.suppress(OSError):
             return self.server.log_path.read_text(errors="replace")[-1200:]
         return ""

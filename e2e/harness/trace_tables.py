@@ -111,7 +111,7 @@ class Reader:
             self.add_event(sequence, self.time_of(sequence, packet), packet.track_event)
 
     def time_of(self, sequence, packet):
-        """On the clock that the packet or its defaults name, as clocks start together at 0."""
+        """Returns the time on the clock that the packet or its defaults name, as clocks start together at 0."""
         assert packet.HasField("timestamp"), "an event without a time"
         number = packet.timestamp_clock_id or self.defaults[sequence].timestamp_clock_id
         counts, before = self.clocks[sequence, number]

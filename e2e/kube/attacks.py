@@ -28,7 +28,7 @@ def owner(version, kind, name, uid):
 
 
 def operator_can(*words, namespace=BLUE, document=None):
-    """Whether a command in the operator's name is done."""
+    """Returns whether a command in the operator's name is done."""
     return kube.tries(f"--as={OPERATOR}", *words, document=document, namespace=namespace)[0]
 
 
@@ -157,7 +157,8 @@ def attack_rest_passes_policies(tenants):
 
 
 def rest_writes(tenants):
-    """What is wrong about jobs of bob over REST, one without and one with the label that the policy asks for."""
+    """Returns what is wrong about jobs of bob over REST, one without and one with the label that the policy asks
+    for."""
     rest, jobs = tenants.bob.rest(), f"/api/v1/namespaces/{BLUE}/simulationjobs"
     held = plain("without-label")
     status, _, text = rest.call("POST", jobs, json.dumps(held))

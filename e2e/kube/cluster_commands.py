@@ -14,7 +14,7 @@ ENFORCED = "pod-security.kubernetes.io/enforce"
 # How long a job may take that does not hang: a machine busy with other things takes ten times as long as an idle one.
 # Promises in seconds (a named end after a death) have bounds of their own.
 PATIENCE_SECONDS = 900
-# How long objects and processes may take to be there, or gone.
+# Time that objects and processes may take to be there, or gone.
 SETTLE_SECONDS = 240
 
 
@@ -28,7 +28,7 @@ def run(*command, text_in=None, timeout=300, **more):
 
 
 def call(*command, check=True, **more):
-    """What a command prints."""
+    """Returns what a command prints."""
     done = run(*command, **more)
     if check and done.returncode != 0:
         output = done.stdout[-2000:] + done.stderr[-4000:]
@@ -86,7 +86,7 @@ def get(kind, name, namespace=TEAM):
 
 
 def jobs_path(namespace):
-    """Without kubectl's discovery, which on a busy machine sometimes knows no custom resources."""
+    """Does without kubectl's discovery, which on a busy machine sometimes knows no custom resources."""
     return f"/apis/eidolon.dev/v1alpha1/namespaces/{namespace}/simulationjobs"
 
 

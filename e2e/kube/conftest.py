@@ -23,7 +23,7 @@ from sampling import GROUPS, group_of
 from standing import Cluster, missing
 
 REPORTS, OVER = pytest.StashKey(), pytest.StashKey()
-# Of a test alone, without what it stands on: two jobs on a machine that is busy with other things.
+# Time of a test alone, without what it stands on: two jobs on a machine that is busy with other things.
 TEST_SECONDS = 2 * PATIENCE_SECONDS
 SECOND = 2  # Number of the second node.
 
@@ -43,14 +43,15 @@ def pytest_addoption(parser):
 
 
 def group_of_commit():
-    """That of its number on the first-parent line, as of e2e/test; of a shallow clone the number is not known."""
+    """Returns the group of the commit's number on the first-parent line, as of e2e/test; of a shallow clone the
+    number is not known."""
     git = Git()
     counting = git.counting()
     return (len(counting) - 1) % GROUPS if counting else group_of(git.head() or "")
 
 
 def is_wanted(item, config):
-    """Whether one of our tests runs."""
+    """Returns whether one of our tests runs."""
     options, is_named = config.option, item.get_closest_marker("named")
     if options.step:
         return any(f"{item.originalname}_".startswith(f"test_{step}_") for step in options.step)
@@ -88,7 +89,7 @@ def pytest_report_collectionfinish(config):
 
 # --- a line of each ------------------------------------------------------------------
 def sentence_of(item):
-    """Of the test, or of the function that it was given to try."""
+    """Returns the sentence of the test, or of the function that it was given to try."""
     given = item.callspec.params.values() if hasattr(item, "callspec") else ()
     words = next((what.__doc__ for what in given if callable(what)), item.function.__doc__)
     return " ".join((words or "").split("\n\n")[0].split())

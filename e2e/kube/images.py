@@ -28,7 +28,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 LOADER = "/lib64/ld-linux-x86-64.so.2"
 NOBODY = "65532:65532"
 REGISTRY = "e2e.local"
-# What pip installs for `pip install torch numpy`, without the vendor's libraries that the shim stands for.
+# Files that pip installs for `pip install torch numpy`, without the vendor's libraries that the shim stands for.
 VENDOR = "nvidia/nvshmem/lib/libnvshmem_host.so.3"
 TORCH = (
     "torch torchgen functorch numpy numpy.libs sympy mpmath networkx jinja2 markupsafe"
@@ -156,7 +156,7 @@ def without_shells(source, target):
 
 
 def foreign(base, out):
-    """From the root file systems beside `base`, which cluster/build.sh unpacked."""
+    """Makes images from the root file systems beside `base`, which cluster/build.sh unpacked."""
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         older, newer = base.parent / "older.tar", work / "newer.tar"

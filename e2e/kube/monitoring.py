@@ -19,7 +19,7 @@ NAMESPACE = "monitoring"
 GROUP = "monitoring.coreos.com"
 IMAGE = "e2e.local/prometheus:3"
 PLURALS = ("podmonitors", "prometheusrules")
-# Of a scrape; with the same meaning in Prometheus.
+# Limits of a scrape; with the same meaning in Prometheus.
 LIMITS = ("sampleLimit", "labelLimit", "labelNameLengthLimit", "labelValueLengthLimit", "bodySizeLimit")
 META = "__meta_kubernetes_"
 INTERVAL_SECONDS = 2  # Of the chart's PodMonitors here; 15 by default.

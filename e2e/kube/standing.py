@@ -16,7 +16,7 @@ LASTING = {"default", "kube-node-lease", "kube-public", "kube-system", monitorin
 
 
 def missing():
-    """Why the cluster cannot run here; empty when it can."""
+    """Returns why the cluster cannot run here; empty when it can."""
     if os.geteuid() != 0:
         return "needs root: it starts a cluster in namespaces of its own"
     if subprocess.run(["unshare", "-m", "-n", "true"], capture_output=True).returncode != 0:

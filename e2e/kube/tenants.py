@@ -74,7 +74,7 @@ class Tenants:
 
     @staticmethod
     def remove_traces():
-        """What attacks have made, so that they can be played again; other jobs of blue stay."""
+        """Removes what attacks have made, so that they can be played again; other jobs of blue stay."""
         let_go(RED)
         remove_policies(check=False)
         kinds = "simjob,simsweep,jobs.batch,pods,deployments,services"

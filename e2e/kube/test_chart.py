@@ -135,7 +135,7 @@ def obey(text):
 
 
 # --- where pods may be ---------------------------------------------------------------
-# Of Kubernetes itself, before anything is installed.
+# Namespaces of Kubernetes itself, before anything is installed.
 KUBERNETES = {"default", "kube-node-lease", "kube-public", "kube-system"}
 OUTSIDE = "outside"
 CONTROLLER = f"system:serviceaccount:{kube.NAMESPACE}:eidolon-controller"
@@ -279,7 +279,7 @@ def test_upgrades_definitions(tmp_path):
 
 
 # --- uninstalled ---------------------------------------------------------------------
-# What Kubernetes itself keeps in every namespace.
+# Objects that Kubernetes itself keeps in every namespace.
 EVERYWHERE = {"configmap/kube-root-ca.crt", "serviceaccount/default"}
 
 

@@ -131,7 +131,7 @@ def cut(node, cable, seconds):
 
 
 # --- nodes ---------------------------------------------------------------------------
-# Of one job, no two pods on a node.
+# No two pods of one job run on a node.
 SERVERS = {"matchExpressions": [{"key": sim.INDEX, "operator": "Exists"}]}
 TERM = {"topologyKey": "kubernetes.io/hostname", "labelSelector": SERVERS}
 APART = {**sim.AS_USER, "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [TERM]}}}

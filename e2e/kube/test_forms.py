@@ -53,7 +53,7 @@ def whole():
 
 @pytest.fixture(scope="module")
 def short():
-    """By group."""
+    """Returns the tests by group."""
     return [collected("--form", "short", "--group", group) for group in range(GROUPS)]
 
 

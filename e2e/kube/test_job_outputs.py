@@ -10,7 +10,7 @@ from rest_user import Rest
 from simulation_jobs import complete, iterations, submit, torch_image
 
 pytestmark = pytest.mark.fixed
-# Of an iteration: what lies on which track, since the first slice. Lines of Python name folders, which differ.
+# Slices of an iteration: what lies on which track, since the first slice. Lines of Python name folders, which differ.
 SLICES = """
     SELECT parent.name AS above, track.name AS track, slice.name AS name, category, dur,
            ts - (SELECT min(ts) FROM slice) AS ts

@@ -1,4 +1,4 @@
-"""When jobs run and with how much: queues, quotas, memory limits, suspended jobs, sweeps."""
+"""Tests when jobs run and with how much: queues, quotas, memory limits, suspended jobs, sweeps."""
 
 import collections
 import json
@@ -139,7 +139,7 @@ def status_of(name):
 
 
 def known():
-    """How many points of the sweep are known."""
+    """Returns how many points of the sweep are known."""
     return status_of("widths").get("counts", {}).get("complete", 0)
 
 

@@ -16,7 +16,7 @@ import cluster_commands as kube
 import simulation_jobs as sim
 
 WHAT = ("lost", "doubled", "hung", "unnamed", "different", "left over", "attack", "untried")
-# How a job may end when something of its own has died, or its controller in each of its attempts.
+# Reasons with which a job may end when something of its own has died, or its controller in each of its attempts.
 NAMED = {"AgentLost", "RankLost", "CommandFailed", "BackoffLimitExceeded", "ControllerRestarted"}
 ITERATIONS = 200
 
@@ -84,7 +84,7 @@ class Torture:
         return deaths
 
     def is_too_late(self):
-        """Whether all jobs should be over, deaths and a busy machine included."""
+        """Returns whether all jobs should be over, deaths and a busy machine included."""
         return time.monotonic() - self.started > 60 + 20 * len(self.names)
 
     def jobs(self):

@@ -255,14 +255,14 @@ def convolution_rows(folder):
 
 
 def arithmetic_of(row):
-    """What a convolution multiplies: 16 bits, TF32 or single precision."""
+    """Returns what a convolution multiplies: 16 bits, TF32 or single precision."""
     if row["dtype"] != "float32":
         return "16 bits"
     return "TF32" if row["tf32"] else "FP32"
 
 
 def kinds_of(row):
-    """What sets a layer apart, most special first."""
+    """Returns the features that set a layer apart, most special first."""
     window = math.prod(row["kernel"])
     yield "all"
     yield f"{row['pass']}, {arithmetic_of(row)}"
@@ -357,7 +357,8 @@ def others_table(folder):
 
 
 def step_call_table(folder):
-    """What calls took within steps, and the program's own work between them, here and emulated on the same machine."""
+    """Returns the table of calls within steps, and of the program's own work between them, here and emulated on the
+    same machine."""
     shown = {
         "__cudaLaunchKernel": "launch",
         "cublasGemmEx": "cuBLAS",

@@ -18,7 +18,8 @@ the server. Of a report only the verdict is shown.
 
 
 def kept(text):
-    """On one line; of a report what it says of the job, whose output and figures are another matter."""
+    """Returns the text on one line; of a report its words about the job, whose output and figures are another
+    matter."""
     verdict = re.search(r"(?m)^run  (Complete|Failed) (.|\n)*?(?=^  (?:on|throughput)  |\Z)", text)
     lines = [line.strip() for line in (verdict[0] if verdict else text).splitlines()]
     text = " / ".join(re.sub(r"\s+", " ", line) for line in lines if line)

@@ -39,7 +39,7 @@ def launched():
 
 
 def fill_in(tab, **fields):
-    """Of the form."""
+    """Fills the fields of the form."""
     for name, value in fields.items():
         tab.fill(f"#field-{name}", value)
 
@@ -112,7 +112,7 @@ class Browser:
         return tab, asked
 
     def link(self):
-        """As `eidolon link` prints it."""
+        """Returns the link as `eidolon link` prints it."""
         status, answer = self.server.request("POST", "/api/v1/logins", "{}", "application/json")
         assert status == 201, answer
         return f"{self.address}/#login={answer['code']}"
@@ -196,7 +196,8 @@ class Browser:
             tab.set_viewport_size(before)
 
     def violations(self, tab):
-        """What axe-core finds. It is brought in past the policy, which would refuse it, and stays until a tab loads anew."""
+        """Returns what axe-core finds. It is brought in past the policy, which would refuse it, and stays until a
+        tab loads anew."""
         if not tab.evaluate("'axe' in window"):
             session = tab.context.new_cdp_session(tab)
             session.send("Runtime.evaluate", {"expression": axe()})

@@ -49,7 +49,7 @@ def page_server(start_server):
 
 @pytest.fixture
 def browser(chromium, page_server, pictures):
-    """Of one test."""
+    """Opens the browser of one test."""
     with Browser(chromium, page_server, pictures) as tabs:
         yield tabs
 
@@ -116,7 +116,7 @@ def by_form_sweep(chromium, page_server, pictures, folder):
 
 @pytest.fixture(scope="session")
 def points(by_form_sweep):
-    """Of the sweep that the form submitted."""
+    """Returns the points of the sweep that the form submitted."""
     path = "/api/v1/namespaces/default/simulationsweeps/swept"
     return by_form_sweep.server.request("GET", path)[1]["status"]["points"]
 
@@ -129,7 +129,7 @@ def cluster(page_server):
 
 
 def copied_store(page_server, data):
-    """Of the job "by-form" alone."""
+    """Copies the store with the job "by-form" alone."""
     data.mkdir(mode=0o700)
     # The server holds its store for itself: while it stands still the files are as a crash would leave them.
     page_server.process.send_signal(signal.SIGSTOP)
@@ -141,7 +141,8 @@ def copied_store(page_server, data):
         for table in ("sweeps", "requests"):
             to.execute(f"DELETE FROM {table}")
         to.execute("DELETE FROM jobs WHERE name != 'by-form'")
-        # As one of version 2, whose rows get checksums when a server opens it: those that follow are not damaged then.
+        # The store becomes one of version 2, whose rows get checksums when a server opens it: those that follow are not
+        # damaged then.
         for table in ("jobs", "requests", "clusters", "sweeps"):
             for _, column, *_ in to.execute(f"PRAGMA table_info({table})").fetchall():
                 if column.endswith("checksum"):

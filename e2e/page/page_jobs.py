@@ -37,7 +37,7 @@ numbers = itertools.count()
 
 
 def job_spec(folder, script, directory=None, file="script.py", **more):
-    """Of a job of one rank. `more`: other fields of the spec."""
+    """Returns the spec of a job of one rank. `more`: other fields of the spec."""
     place = folder / (directory or f"code{next(numbers)}")
     place.mkdir()
     (place / file).write_text(textwrap.dedent(script))
@@ -53,7 +53,8 @@ def job_spec(folder, script, directory=None, file="script.py", **more):
 
 
 def loop_spec(folder, script=LOOP, file="script.py", measure=8, **more):
-    """Of a job of two ranks. They go on from torchrun's process, which spares each the import of torch."""
+    """Returns the spec of a job of two ranks. They go on from torchrun's process, which spares each the import of
+    torch."""
     return job_spec(
         folder,
         script,
@@ -68,7 +69,7 @@ def loop_spec(folder, script=LOOP, file="script.py", measure=8, **more):
 
 
 def light_spec(folder):
-    """Of a job of one rank without torch."""
+    """Returns the spec of a job of one rank without torch."""
     spec = job_spec(folder, "", iterations={"warmup": 1, "measure": 2})
     place = pathlib.Path(spec["code"]["directory"])
     (place / "script.py").write_text(light_script(place, "for _ in range(8):\n    rank.step(0)\n"))

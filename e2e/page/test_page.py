@@ -1,4 +1,4 @@
-"""What must hold of the page that the controller serves, in a browser."""
+"""Tests the page that the controller serves, in a browser."""
 
 import json
 import pathlib

@@ -1,4 +1,4 @@
-"""What has changed since the tests last passed, and which groups of the others are sampled.
+"""Determines what has changed since the tests last passed, and which groups of the others are sampled.
 
 The base is --since, else $EIDOLON_TEST_SINCE, else the newest ancestor that tested.jsonl in the cache has as passed as a
 whole. Without a base everything counts as changed. A commit counts when it changes something other than documents; it
@@ -100,7 +100,7 @@ def read_rows(file):
 
 
 def tested(file=None):
-    """What runs have recorded, from the oldest."""
+    """Returns what runs have recorded, from the oldest."""
     return read_rows(file or tested_file())
 
 

@@ -165,7 +165,8 @@ def output_of(*words):
 
 @dataclasses.dataclass
 class Chosen:
-    """What runs: what of each part by its name, the first lines, and what programs.py has to know, by kind of build."""
+    """The choice of a run: what of each part by its name, the first lines, and what programs.py has to know, by kind
+    of build."""
 
     choices: dict
     lines: list

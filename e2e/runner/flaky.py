@@ -52,8 +52,8 @@ def find_flaky(ended, run_again):
 
 
 def why_refused(flaky, before, strict):
-    """Why a run with these flaky tests fails; nothing when it may pass. `before`: (part, test) that were flaky in the
-    newest runs."""
+    """Returns why a run with these flaky tests fails; nothing when it may pass. `before`: (part, test) that were
+    flaky in the newest runs."""
     again = [one.result.test for one in flaky if (one.part, one.result.test) in before]
     reasons = []
     if flaky and strict:
@@ -67,7 +67,7 @@ def why_refused(flaky, before, strict):
 
 
 def write_flaky(flaky, reasons):
-    """Of the closing lines."""
+    """Writes the closing lines about flaky tests."""
     lines = [line for one in flaky for line in one.lines()]
     names = ", ".join(one.result.test for one in flaky)
     lines.append(f"     {len(flaky)} flaky (failed once, passed three times alone): {names}")

@@ -1,4 +1,4 @@
-"""What a changed file reaches in a build folder, by the edges and the headers that ninja knows after a build."""
+"""Finds what a changed file reaches in a build folder, by the edges and the headers that ninja knows after a build."""
 
 import collections
 import functools
@@ -64,8 +64,9 @@ class Graph:
         return self.names[path]
 
     def starts(self, path):
-        """What is made of a file directly. Of a file that no edge names (data, a list of sources, one that is gone): all
-        that is made in its folder, or in the nearest one above in which something is; None without such a folder."""
+        """Returns what is made of a file directly. Of a file that no edge names (data, a list of sources, one that
+        is gone): all that is made in its folder, or in the nearest one above in which something is; None without
+        such a folder."""
         if path in self.users and not path.endswith("CMakeLists.txt"):
             return self.users[path]
         folder = path
@@ -108,8 +109,8 @@ def read_graph(build):
 
 
 def name_of(case):
-    """Of a test, without the values of its parameters. CMake leaves them after a name that a generator gave, with addresses
-    that change with every build."""
+    """Returns the name of a test, without the values of its parameters. CMake leaves them after a name that a
+    generator gave, with addresses that change with every build."""
     return case.partition("  # GetParam()")[0]
 
 

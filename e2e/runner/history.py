@@ -1,4 +1,4 @@
-"""What became of every test of every run: its seconds and how it ended, in test-history.jsonl and in the cache.
+"""Keeps the result of every test of every run: its seconds and how it ended, in test-history.jsonl and in the cache.
 
 A line is {"test", "seconds", "outcome", "commit", "part", "date"}; of a whole part "test" is empty and "share" says how much
 of the part ran. Outcomes: passed, failed, skipped; a test that failed and then passed alone has a second line, flaky.
@@ -67,7 +67,7 @@ def read(folder=None, newest=RUNS_KEPT):
 
 
 def expected_seconds(rows):
-    """By part, of all of it: the median of the newest runs that passed with at least half of it."""
+    """Returns the seconds of all of each part: the median of the newest runs that passed with at least half of it."""
     found = collections.defaultdict(list)
     for row in rows:
         if not row["test"] and row["outcome"] == "passed" and row.get("share", 1) >= 0.5:
@@ -96,7 +96,7 @@ def slowest(rows):
 
 @dataclasses.dataclass
 class Failures:
-    """Of one test. A failure is real when the same commit never passed the test; others make it unsteady."""
+    """Failures of one test. A failure is real when the same commit never passed the test; others make it unsteady."""
 
     part: str
     test: str
@@ -143,13 +143,13 @@ def short(commit):
 
 
 def write_history(rows):
-    """For people."""
+    """Prints the history for people."""
     lines = ["slowest tests:", *(f"{seconds:8.1f} s  {part:16} {test}" for seconds, part, test in slowest(rows))]
     return "\n".join([*lines, "failed tests:", *(f"    {one}" for one in failures(rows))])
 
 
 def table(rows, kept=()):
-    """For e2e/README.md. `kept`: rows of failures that stand there, which outlive the cache."""
+    """Returns the tables for e2e/README.md. `kept`: rows of failures that stand there, which outlive the cache."""
     lines = [BEGIN, "", "Slowest twenty:", "", "| seconds | part | test |", "| --- | --- | --- |"]
     lines += [f"| {seconds:.1f} | {part} | `{test}` |" for seconds, part, test in slowest(rows)]
     lines += ["", "Failed for a real reason (a commit that fails the test, and a later one that passes it):", ""]

@@ -44,8 +44,8 @@ class Part:
         return LOGS / "junit" / f"{self.name}.xml"
 
     def named(self, word):
-        """What --whole takes for a `part:word` row: files of the suite whose names begin so, or else its tests with that
-        parameter."""
+        """Returns what --whole takes for a `part:word` row: files of the suite whose names begin so, or else its
+        tests with that parameter."""
         files = (ROOT / "e2e" / self.suite).glob(f"test_{word}*.py")
         return sorted(map(str, files)) or [f"[{word}]"]
 
@@ -142,7 +142,7 @@ def all_parts():
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """What of a part runs. `share` of its time; `words`, which end its command; `why`, for people."""
+    """The selection of a part. `share` of its time; `words`, which end its command; `why`, for people."""
 
     why: str
     share: float = 1.0
@@ -158,7 +158,8 @@ def whole(part, why, every=False):
 
 
 def some(part, groups, words=(), why="a sample", seconds=None):
-    """Of a part that is divided, the tests of the groups, and those that its words name. `seconds`: of each test."""
+    """Chooses, of a part that is divided, the tests of the groups, and those that its words name. `seconds`: of each
+    test."""
     if part.programs:
         return Choice(why, len(groups) / GROUPS, (), part.command)
     named = [one for word in sorted(words) for one in part.named(word)]
@@ -177,13 +178,14 @@ def path_of(test):
 
 
 def share_of(seconds, is_chosen):
-    """Of the time of all tests, that of the chosen ones; None when it is not known."""
+    """Returns the share of the chosen tests in the time of all; None when it is not known."""
     total = sum(seconds.values())
     return sum(took for test, took in seconds.items() if is_chosen(test)) / total if total else None
 
 
 def sample(part, groups, words=(), seconds=None):
-    """What of a part runs that is not affected but for the tests that its words name; None when nothing does."""
+    """Returns what of a part runs that is not affected but for the tests that its words name; None when nothing
+    does."""
     if part.turn is not None:
         return whole(part, "its turn") if part.turn in groups else None
     if not groups:

@@ -14,7 +14,8 @@ from runner.results import Results
 
 @dataclasses.dataclass
 class Ended:
-    """How a part ended. `status`: a number, or a sentence. `worked`: seconds of processors, of processes waited for."""
+    """The end of a part. `status`: a number, or a sentence. `worked`: seconds of processors, of processes waited
+    for."""
 
     part: object
     choice: object
@@ -104,7 +105,7 @@ def shown(command):
 
 
 def processor_seconds():
-    """What this machine's processors have worked since it started."""
+    """Returns what this machine's processors have worked since it started."""
     with open("/proc/stat") as stat:
         user, nice, system = map(int, stat.readline().split()[1:4])
     return (user + nice + system) / os.sysconf("SC_CLK_TCK")

@@ -64,8 +64,9 @@ def room_of(path, layers):
 
 @dataclasses.dataclass
 class Reached:
-    """What a change reaches: all that is made of it, test programs of the changed folders (own), and these with those of
-    folders that may include them (near). Where no program is near, as of proto/, all that are reached count as near."""
+    """The reach of a change: all that is made of it, test programs of the changed folders (own), and these with
+    those of folders that may include them (near). Where no program is near, as of proto/, all that are reached
+    count as near."""
 
     outputs: set
     own: set
@@ -81,7 +82,7 @@ def reached_by(selection, build=RELEASE):
 
 
 def readers_of(path):
-    """In the place of a page the tests that compare it."""
+    """Returns, in the place of a page, the tests that compare it."""
     if not path.startswith("docs/"):
         return [path]
     tests = [file for file in ROOT.glob("s*/**/*test*") if file.suffix in (".cc", ".py") and path in file.read_text()]
@@ -168,7 +169,7 @@ def chosen_tests(preset, tests, selection, reached, build=None):
 
 
 def is_due(test, selection, reached):
-    """Whether a test of the release build runs."""
+    """Returns whether a test of the release build runs."""
     if group_of(test.name) in selection["groups"]:
         return True
     if not test.is_reached(selection["paths"], selection["scripts"], reached.outputs):
@@ -184,8 +185,8 @@ def is_near(test, paths, near):
 
 
 def share(part, selection, seconds):
-    """What the selection leaves of a part, by the seconds of its tests; None where that is not known. It is the release
-    build that knows the tests, also of builds that are not there yet."""
+    """Returns what the selection leaves of a part, by the seconds of its tests; None where that is not known. It is
+    the release build that knows the tests, also of builds that are not there yet."""
     reached = reached_by(selection)
     if reached is None:
         return None

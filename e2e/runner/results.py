@@ -1,4 +1,5 @@
-"""What became of a part's tests: from the JUnit file that pytest and ctest write, or from the lines of our own runners."""
+"""Reads the results of a part's tests: from the JUnit file that pytest and ctest write, or from the lines of our own
+runners."""
 
 import re
 import typing
@@ -15,7 +16,8 @@ REASON_MAX = 300  # Characters.
 
 
 class Result(typing.NamedTuple):
-    """Of a test. Where it failed, `words` are lines that it printed, and `reason` is what it expected and saw, in a line."""
+    """The result of a test. Where it failed, `words` are lines that it printed, and `reason` is what it expected and
+    saw, in a line."""
 
     test: str
     seconds: float
@@ -66,7 +68,7 @@ def outcome_of(case):
 
 
 def beginning_and_end(lines):
-    """Of long output the first lines and, since a test's reason stands there, more of the last ones."""
+    """Returns the first lines of long output and, since a test's reason stands there, more of the last ones."""
     return lines if len(lines) <= 80 else [*lines[:15], "...", *lines[-64:]]
 
 
@@ -85,7 +87,7 @@ def read_log(text):
 
 
 class Results:
-    """Of a part that has ended. `failed` is never 0 when the part failed."""
+    """The results of a part that has ended. `failed` is never 0 when the part failed."""
 
     def __init__(self, junit, text, good):
         found = read_junit(junit)
@@ -104,7 +106,7 @@ class Results:
         return list({one.test: one for one in self.tests if one.outcome == "failed"}.values())
 
     def words(self):
-        """What was printed of each failed test, or else the end of the log."""
+        """Returns what was printed of each failed test, or else the end of the log."""
         lines = [line for one in self.of_failed() for line in (f"{one.test}:", *one.words)]
         return lines[:LINES_MAX] or self.text.splitlines()[-60:]
 

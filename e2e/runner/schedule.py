@@ -1,4 +1,4 @@
-"""When each part starts: as many at a time as keep the processors busy, the longest chain of parts first."""
+"""Decides when each part starts: as many at a time as keep the processors busy, the longest chain of parts first."""
 
 import dataclasses
 import os
@@ -80,7 +80,7 @@ class Schedule:
         return now + task.seconds <= begin or self.fits(blocked, sum(one.processors for one in later) + task.processors)
 
     def could_start(self, task, now):
-        """When a task that does not fit is expected to."""
+        """Returns when a task that does not fit is expected to."""
         used, at = self.used(), now
         for one, end in sorted(self.running.values(), key=lambda pair: pair[1]):
             if self.fits(task, used):
@@ -93,7 +93,7 @@ class Schedule:
         self.running[task.name] = (task, now + task.seconds)
 
     def comes_first(self, task):
-        """Whether a waiting task can run before any that must run alone."""
+        """Returns whether a waiting task can run before any that must run alone."""
         if task.alone:
             return False
         waiting = [self.waiting[name] for name in task.needs if name in self.waiting]

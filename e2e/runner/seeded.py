@@ -73,7 +73,7 @@ def known_tests(fault):
 
 
 def is_selected(fault, groups):
-    """Whether e2e/test runs the test for a change of the fault's files and the sample of these groups."""
+    """Returns whether e2e/test runs the test for a change of the fault's files and the sample of these groups."""
     one = change.Change(paths=fault.paths, groups=frozenset(groups))
     choice = selection.select(PARTS.values(), one, one).get(fault.part)
     if choice is None or not fault.test:

@@ -1,4 +1,4 @@
-"""Which parts run, and how much of each: all of what a change can affect, and a sample of the others."""
+"""Selects the parts that run, and how much of each: all of what a change can affect, and a sample of the others."""
 
 import dataclasses
 
@@ -9,7 +9,7 @@ from runner.parts import Choice, sample, some, whole
 
 @dataclasses.dataclass
 class Affected:
-    """By part: the first path that affects all of it, and the words of `part:word` rows with the path."""
+    """The affected parts: the first path that affects all of each, and the words of `part:word` rows with the path."""
 
     everything: str = ""
     parts: dict = dataclasses.field(default_factory=dict)
@@ -33,7 +33,7 @@ def affected(paths):
 
 
 def choice_of(part, change, reason, seconds):
-    """What of a part runs, or None. `seconds`: of its tests, as far as they are known."""
+    """Returns what of a part runs, or None. `seconds`: of its tests, as far as they are known."""
     if change.everything:
         return whole(part, "everything counts as changed")
     if reason.everything:
@@ -81,7 +81,7 @@ def select(parts, change, again, every=False, quick=False, seconds=None):
 
 
 def for_programs(change, part="", seconds=None):
-    """What programs.py has to know of the change, for a part that runs unit tests."""
+    """Returns what programs.py has to know of the change, for a part that runs unit tests."""
 
     def paths_of(name, without=""):
         parts = {path: affected_by(path) or () for path in sorted(change.paths)}
@@ -99,7 +99,7 @@ def for_programs(change, part="", seconds=None):
 
 
 def write_base(change, again):
-    """Of the first lines of a run."""
+    """Writes the first lines of a run."""
     lines = [change.sentence]
     unknown = sorted(path for path in {*change.paths, *again.paths} if affected_by(path) is None)
     if unknown:

@@ -105,7 +105,7 @@ def test_an_unknown_commit_is_named(repository):
 
 
 def test_a_variable_that_names_no_commit_makes_everything_count(repository, monkeypatch):
-    """As the former commit of a branch that was pushed by force."""
+    """The variable names the former commit of a branch that was pushed by force."""
     repository.passed(repository.commit())
     monkeypatch.setenv(change.SINCE, "0" * 40)
 

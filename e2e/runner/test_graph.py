@@ -1,4 +1,4 @@
-"""What a changed file reaches in a build folder."""
+"""Tests what a changed file reaches in a build folder."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What became of every test of every run."""
+"""Tests the history of every test of every run."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What a part's results are, from JUnit's form or from its log."""
+"""Tests the results of a part, from JUnit's form or from its log."""
 
 import os
 import pathlib

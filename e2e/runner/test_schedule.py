@@ -1,4 +1,4 @@
-"""When each part starts."""
+"""Tests when each part starts."""
 
 import itertools
 import random

@@ -1,4 +1,4 @@
-"""How faults of e2e/seeded are read."""
+"""Tests how faults of e2e/seeded are read."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which parts run, and how much of each."""
+"""Tests which parts run, and how much of each."""
 
 import pytest
 

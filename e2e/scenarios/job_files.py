@@ -32,7 +32,7 @@ EXPECTED = "expected"
 
 
 def sections_of(text):
-    """What stands under each heading, and above the first."""
+    """Returns the text under each heading, and above the first."""
     about, *parts = SECTION.split(text)
     sections = {"about": about.strip()}
     for name, content in zip(parts[::2], parts[1::2], strict=True):
@@ -55,7 +55,7 @@ def lines_of(text):
 
 
 def title_of(line):
-    """What a line tells of: its words up to a colon or two spaces."""
+    """Returns what a line tells of: its words up to a colon or two spaces."""
     return re.split(r" {2,}|: ", line.strip().removesuffix(" ..."))[0]
 
 
@@ -82,7 +82,8 @@ def renewed(expected, printed):
 
 
 def run(path, server, folder):
-    """What Eidolon prints for the job of a file, without what differs in every run: the folder and numbers of processes."""
+    """Returns what Eidolon prints for the job of a file, without what differs in every run: the folder and numbers
+    of processes."""
     sections = sections_of(path.read_text())
     scripts = folder / "job"
     scripts.mkdir()
@@ -126,7 +127,7 @@ def check(path, server, folder, renew):
 
 class JobTest(pytest.Function):
     def reportinfo(self):
-        """In the file by which pytest takes the test, so that results name it as it can be run again."""
+        """Reports the file by which pytest takes the test, so that results name it as it can be run again."""
         return self.path, 0, self.name
 
 

@@ -1,4 +1,4 @@
-"""How .job files are read, compared and written anew."""
+"""Tests how .job files are read, compared and written anew."""
 
 import job_files
 import pytest

@@ -62,7 +62,7 @@ def prediction_of(server, job):
 
 
 def engine_result(prediction):
-    """What must not change unnoticed, whatever the durations are."""
+    """Returns the figures that must not change unnoticed, whatever the durations are."""
     launches = collections.Counter()
     for kernel in prediction["kernels"]:
         launches[kernel["family"]] += kernel["launches"]  # Collectives have their own, the rest is "fixed".
@@ -76,7 +76,7 @@ def engine_result(prediction):
 
 
 def silent_zeros(prediction):
-    """What ran without an estimate, or for nothing."""
+    """Returns what ran without an estimate, or for nothing."""
     kernels = prediction.get("kernels") or []
     if not kernels:
         yield "no kernel was reported"

@@ -1,4 +1,5 @@
-"""Whether published steps lie inside the bands of their predictions, and whether the bands are wider than they need to be.
+"""Checks whether published steps lie inside the bands of their predictions, and whether the bands are wider than
+they need to be.
 
 A band is to hold 90 % of the truths. A row's *reach* is its error over the band's half-width on that side: at most 1
 inside. The 90 % quantile of all reaches says by how much all bands together are too wide (below 1) or too narrow.
@@ -35,7 +36,7 @@ def quantile(values, share):
 
 
 def summary(bands):
-    """What all bands together say, of rows that ran as published."""
+    """Returns what all bands together say, of rows that ran as published."""
     inside = sum(band["reach"] <= 1 for band in bands)
     return {
         "rows": len(bands),

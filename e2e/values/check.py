@@ -1,4 +1,4 @@
-"""How right computed values are: PyTorch's operator database, small samples, CPU against emulated GPU.
+"""Checks computed values: PyTorch's operator database, small samples, CPU against emulated GPU.
 
     eidolon values check -- [--dtypes float32,int64] [--samples 4] [--ops REGEX] [--json FILE] [--table FILE]
 
@@ -41,7 +41,7 @@ RANDOM = re.compile(
 )
 # Operators with indices of equal values in any order.
 TIES = {"sort", "argsort", "msort", "topk", "kthvalue", "mode", "median", "nanmedian"}
-# Not about the emulation: (operator, message) and why.
+# Differences that are not about the emulation: (operator, message) and why.
 DOCUMENTED = [
     (
         r"batch_norm|native_layer_norm",
@@ -57,7 +57,7 @@ OUTCOMES = ("equal", "documented", "library", "unknown", "mismatch", "error")
 
 
 class Trace:
-    """What the shim writes to standard error, from a mark on."""
+    """Output of the shim to standard error, from a mark on."""
 
     def __init__(self):
         self.file = tempfile.TemporaryFile()
@@ -225,7 +225,7 @@ def run_sample(op, name, sample, trace):
 
 
 def doubt(text):
-    """What the shim said of bytes that nobody knows, if it said anything."""
+    """Returns what the shim said of bytes that no one knows, if it said anything."""
     if "unknown bytes" not in text:
         return None
     return "library" if "library result" in text else "unknown"

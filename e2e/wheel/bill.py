@@ -18,7 +18,7 @@ CREATED = "2026-01-01T00:00:00Z"  # No build's own, so that equal contents make 
 SPACE = "https://eidolon.dev/spdx/wheel"
 # Packages of libraries that e2e/wheel/libraries.sh compiles itself, from Debian's sources.
 COMPILED = {"libcpp-httplib.a": "libcpp-httplib-dev", "libprometheus-cpp-core.a": "prometheus-cpp-dev"}
-# Of libraries that are headers alone.
+# Libraries that are headers alone.
 HEADERS = {
     "fmt": "libfmt-dev",
     "xxHash": "libxxhash-dev",

@@ -21,7 +21,7 @@ import sys
 import tempfile
 
 SHARED = re.compile(r"(.*/)lib([^/]+?)\.so(\.[\d.]+)?$")
-# What the static libraries need beyond what the shared ones named.
+# Libraries that the static libraries need beyond what the shared ones named.
 CLOSURE = ["brotlienc", "brotlidec", "brotlicommon", "z"]
 OWN = ["eidolon_program_start", "eidolon_shim_absent"]  # Of shim/program/glibc.
 SYSTEM = pathlib.Path("/usr/lib/x86_64-linux-gnu")

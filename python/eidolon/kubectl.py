@@ -26,7 +26,7 @@ _OF_KUBECTL = ("as", "context", "kubeconfig", "namespace")
 
 
 class Failure(Exception):
-    """What kubectl or the cluster said."""
+    """Returns what kubectl or the cluster said."""
 
 
 class Cluster:
@@ -63,7 +63,7 @@ def _log_words(name: str, follow: bool) -> list[str]:
 
 
 def _exit_status(report: Report) -> int:
-    """As of `eidolon wait`: 0 predicted, 3 from fewer iterations, 1 not."""
+    """Returns the status of `eidolon wait`: 0 predicted, 3 from fewer iterations, 1 not."""
     if not report.ok:
         return 1
     return 3 if report.reason == "CommandEnded" else 0
@@ -157,7 +157,7 @@ def _by_rest(cluster: Cluster, name: str, what: str) -> NoReturn:
 
 
 def _parser() -> argparse.ArgumentParser:
-    # Before or after the command's name, as of kubectl.
+    # Options stand before or after the command's name, as with kubectl.
     shared = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     for names in (["--as"], ["--context"], ["--kubeconfig"], ["-n", "--namespace"]):
         shared.add_argument(*names, help="as of kubectl")

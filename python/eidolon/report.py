@@ -1,4 +1,4 @@
-"""What a prediction says: the job's document, with names for the figures that people read most."""
+"""Reads a prediction: the job's document, with names for the figures that people read most."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ class Band:
 
 @dataclasses.dataclass(frozen=True)
 class Throughput:
-    """What the whole job does in a second, in the steady state. `unit`: tokens, samples or iterations, the first that is
-    known; `low` and `high`: the 90 % band (`high` is infinite where the band of the iteration begins at 0). `source`:
-    declared or derived from launches; None of iterations."""
+    """The work of the whole job in a second, in the steady state. `unit`: tokens, samples or iterations, the first
+    that is known; `low` and `high`: the 90 % band (`high` is infinite where the band of the iteration begins at
+    0). `source`: declared or derived from launches; None of iterations."""
 
     unit: str
     per_second: float
@@ -140,7 +140,8 @@ class Report:
 
     @property
     def reason(self) -> str:
-        """Why the job is in its phase, in one word: IterationsMeasured, OutOfMemory, CommandFailed and so on."""
+        """Returns why the job is in its phase, in one word: IterationsMeasured, OutOfMemory, CommandFailed and so
+        on."""
         return self._last_condition().get("reason", "")
 
     @property
@@ -174,7 +175,7 @@ class Report:
 
     @property
     def throughput_over_iterations(self) -> list[float]:
-        """Of each measured iteration, in the unit of `throughput`."""
+        """The throughput of each measured iteration, in the unit of `throughput`."""
         one = self.throughput.per_iteration if self.throughput else 0.0
         return [one / (time * 1e-12) for time in self.prediction.get("iterationPicoseconds", []) if time > 0]
 
@@ -223,7 +224,7 @@ class Report:
 
     @property
     def model_flops_utilization(self) -> float | None:
-        """By the parameters that the job declares, or derived (modelFlopsSource of the prediction)."""
+        """The utilization by the parameters that the job declares, or derived (modelFlopsSource of the prediction)."""
         return self.prediction.get("modelFlopsUtilization")
 
     @property
@@ -244,12 +245,12 @@ class Report:
 
     @property
     def peak_memory_bytes(self) -> int | None:
-        """Of the rank that needs most."""
+        """The peak of the rank that needs most."""
         return self.prediction.get("memory", {}).get("peakReservedBytes")
 
     @property
     def fits(self) -> bool | None:
-        """Whether the job fits the GPU's memory; None when that is not known."""
+        """Returns whether the job fits the GPU's memory; None when that is not known."""
         return self.prediction.get("memory", {}).get("fits")
 
     def compare(self, other: Report) -> Comparison:
@@ -301,13 +302,14 @@ class Comparison:
 
     @property
     def speedup(self) -> float | None:
-        """How many times faster an iteration of the second is; None when one of them has none."""
+        """Returns how many times faster an iteration of the second is; None when one of them has none."""
         one, other = self.first.iteration_seconds, self.second.iteration_seconds
         return one.steady / other.steady if one and other else None
 
     @property
     def distinct(self) -> bool | None:
-        """Whether the bands of the two do not touch, so that the difference is larger than the estimates' errors."""
+        """Returns whether the bands of the two do not touch, so that the difference is larger than the estimates'
+        errors."""
         one, other = self.first.iteration_seconds, self.second.iteration_seconds
         return (one.high < other.low or other.high < one.low) if one and other else None
 

@@ -22,7 +22,7 @@ namespace {
 namespace cli = eidolon::cli;
 namespace shown = eidolon::controller::shown;
 
-// What a document is compared with.
+// Document with which others are compared.
 constexpr const char* kOther = R"({
   "spec": {"command": ["python"], "servers": 2},
   "status": {"prediction": {

@@ -26,7 +26,7 @@ void AddProfileCommands(CLI::App* app, const Globals* globals, Action* action);
 void AddUpCommand(CLI::App* app, Action* action);
 void AddLinkCommand(CLI::App* app, const Globals* globals, Action* action);
 void AddRunCommand(CLI::App* app, const Globals* globals, Action* action);
-// Below `profile`, whose own commands are AddProfileCommands'.
+// Adds commands below `profile`, whose own commands are AddProfileCommands'.
 void AddProfileRunCommand(CLI::App* profile, const Globals* globals, Action* action);
 void AddJobCommands(CLI::App* app, const Globals* globals, Action* action);
 void AddReportCommand(CLI::App* app, const Globals* globals, Action* action);

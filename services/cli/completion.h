@@ -11,7 +11,7 @@ class App;
 
 namespace eidolon::cli {
 
-// What may follow the words of one command.
+// Words that may follow those of one command.
 struct CompletionRow {
   std::string path;  // Words before it, such as "eidolon net".
   std::vector<std::string> commands;
@@ -21,7 +21,7 @@ struct CompletionRow {
 // Every command of the tree, the outermost first.
 std::vector<CompletionRow> CompletionRowsOf(const CLI::App& app);
 
-// For bash, zsh or fish; empty for another shell.
+// Returns the script for bash, zsh or fish; empty for another shell.
 std::string CompletionScript(const std::vector<CompletionRow>& rows, const std::string& shell);
 
 }  // namespace eidolon::cli

@@ -26,7 +26,7 @@ class CompletionTest : public ::testing::Test {
     net->add_subcommand("flows");
   }
 
-  // What bash offers for a line whose last word is not complete.
+  // Returns what bash offers for a line whose last word is not complete.
   std::string Offered(const std::string& line) {
     const std::string file = directory_.path() + "/completion.bash";
     std::ofstream(file) << CompletionScript(CompletionRowsOf(app_), "bash");

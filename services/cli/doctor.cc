@@ -82,7 +82,8 @@ Finding ExamineTorch() {
   return JudgeTorch(answer);
 }
 
-// How fast the program's own work runs here, which the measured host model scales to the target.
+// Returns how fast the program's own work runs here, which the measured host model scales to the
+// target.
 Finding ExamineProcessor() {
   constexpr int kRuns = 50;
   constexpr double kSlow = 0.5;
@@ -124,7 +125,7 @@ Finding ExamineAddressSpace() {
     return Bad("address space", StrCat("limited to ", FormatBytes(limit.rlim_cur),
                                        "; emulated device memory needs 'ulimit -v unlimited'"));
   }
-  // What the shim does: reserve, never touch.
+  // The shim does the same: it reserves and never touches.
   const std::size_t size = std::size_t{1} << 42;
   void* const reserved =
       mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

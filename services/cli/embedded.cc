@@ -15,10 +15,10 @@ namespace eidolon::cli {
 
 using base::Result;
 
-// What the services have on a machine of some dozen processors, before they serve anybody.
+// Threads of the services on a machine of some dozen processors, before they serve any request.
 constexpr int kThreads = 64;
 
-// In the order of construction; destroyed in reverse.
+// Parts in the order of construction; destroyed in reverse.
 struct Embedded::Parts {
   base::SystemClock clock;
   runtime::MetricsPage page;

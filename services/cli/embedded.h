@@ -30,13 +30,14 @@ class Embedded {
 
   // "host:port" of REST; empty without TCP.
   const std::string& address() const;
-  // How commands of this user reach REST: over its Unix socket or else by address and token.
+  // Returns how commands of this user reach REST: over its Unix socket or else by address and
+  // token.
   Target target() const;
-  // What REST asks for; empty without authentication.
+  // Returns what REST asks for; empty without authentication.
   const std::string& token() const;
   // The status page for a browser, with a code that opens it once.
   std::string MakeLink();
-  // Whether work is measured on a GPU here.
+  // Returns whether work is measured on a GPU here.
   bool owns_gpu() const;
   // Interrupts running jobs and waits for their agents; ends streams. The error tells which results
   // could not be stored.

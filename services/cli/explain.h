@@ -1,4 +1,4 @@
-// What a field of a job or a cluster means, from the schema that the REST interface publishes.
+// Explains a field of a job or a cluster from the schema that the REST interface publishes.
 #pragma once
 
 #include <string>

@@ -18,7 +18,7 @@ struct FollowOptions {
   bool prefix = false;  // Which server a line comes from.
 };
 
-// What a command that waited for a job answers to its shell.
+// Exit status of a command that waited for a job.
 constexpr int kPredicted = 0;
 constexpr int kFailed = 1;
 // Predicted from fewer iterations than were asked for, because the program ended before.

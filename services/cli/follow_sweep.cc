@@ -46,7 +46,7 @@ Result<json> SubmitSweep(const Client& client, const std::string& name_space, co
                                       : client.SendForJson({.path = SweepPath(name_space, name)});
     if (!present) return created;
     json kept = At(*present, {"spec"});
-    // What the recording says of its job.
+    // The recording keeps this of its job.
     if (!At(document, {"spec", "recording"}).is_null()) kept["job"] = At(document, {"spec", "job"});
     json wanted = At(document, {"spec"});
     if (!wanted.contains("job")) wanted["job"] = nullptr;

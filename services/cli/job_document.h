@@ -9,9 +9,10 @@
 
 namespace eidolon::cli {
 
-// What `eidolon get JOB` and `run` print with `-o json` or `-o yaml`; "-" is standard input.
+// Returns what `eidolon get JOB` and `run` print with `-o json` or `-o yaml`; "-" is standard
+// input.
 base::Result<nlohmann::json> ReadJobDocument(const std::string& path);
-// Of the controller that the flags name.
+// Fetches the document from the controller that the flags name.
 base::Result<nlohmann::json> FetchJobDocument(const Globals& globals, const std::string& name);
 
 }  // namespace eidolon::cli

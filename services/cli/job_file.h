@@ -17,7 +17,7 @@ struct JobFileRequest {
 
 // A file that could not be written whole is removed.
 base::Result<void> FetchJobFile(const Client& client, const JobFileRequest& request);
-// Whether the file can be written: asked before a long run.
+// Returns whether the file can be written: asked before a long run.
 base::Result<void> CheckJobFile(const std::string& what, const std::string& file);
 
 // Says on stderr where the timeline is and what opens it.

@@ -102,7 +102,7 @@ struct WaitFlags {
   std::string output = "table";
 };
 
-// Until the job is over; prints a line of it, or its document.
+// Waits until the job is over; prints a line of it, or its document.
 int Wait(const Globals& globals, const WaitFlags& flags) {
   const auto target = FindTarget(globals);
   if (!target) return PrintFailure(target.error());

@@ -27,7 +27,7 @@ constexpr std::uint32_t kBfloat16 = 14;      // CUDA_R_16BF.
 constexpr std::uint32_t kComputeFloat = 68;  // CUBLAS_COMPUTE_32F.
 constexpr std::uint64_t kSize = 4096;
 
-// Of a GEMM of kSize x kSize x kSize.
+// Estimates a GEMM of kSize x kSize x kSize.
 timing::model::Estimate GemmOn(const GpuModel& gpu) {
   timing::kernel::Gemm gemm;
   gemm.m = gemm.n = gemm.k = kSize;

@@ -38,7 +38,8 @@ struct ProfileFlags {
   std::vector<std::string> files;
 };
 
-// To a file by renaming, so that nobody sees half of it; to the terminal when `path` is empty.
+// Writes to a file by renaming, so that no reader sees half of it; to the terminal when `path` is
+// empty.
 Result<void> WriteText(const std::string& path, const std::string& text) {
   if (path.empty()) {
     base::Print(text);

@@ -12,7 +12,7 @@
 
 namespace eidolon::cli {
 
-// What changes; whatever is empty or 0 stays as it was recorded.
+// Changes of a replay; whatever is empty or 0 stays as it was recorded.
 struct ReplayChanges {
   std::string gpu;
   std::string preset;      // Of the server.
@@ -30,20 +30,20 @@ struct ReplayChanges {
   std::uint64_t samples = 0;             // The same.
 };
 
-// What was recorded: the job's document, and its status when it was over.
+// Contents of a recording: the job's document, and its status when it was over.
 struct RecordedJob {
   nlohmann::json job;
   nlohmann::json status;
 };
-// Of a recording's job block. The error names what is missing.
+// Reads a recording's job block. The error names what is missing.
 base::Result<RecordedJob> ReadRecordedJob(std::string_view text);
 
 // The job that replays `path`, an absolute path.
 nlohmann::json MakeReplayDocument(const RecordedJob& recorded, const std::string& path,
                                   const ReplayChanges& changes);
 
-// Whether two predictions say the same to the last digit, and what a reader should know of the
-// difference; lines of a report. `queries`: answers that the recording does not keep.
+// Returns whether two predictions say the same to the last digit, and what a reader should know of
+// the difference; lines of a report. `queries`: answers that the recording does not keep.
 std::string FormatReplay(const RecordedJob& recorded, const nlohmann::json& replayed,
                          std::uint64_t queries);
 // The parts of two statuses that a replay without changes repeats.

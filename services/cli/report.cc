@@ -44,7 +44,7 @@ using controller::shown::ToPrintableMessage;
 using nlohmann::json;
 
 constexpr int kBarWidth = 24;
-// Of a breakdown, and how they are called here.
+// Parts of a breakdown, and their names in the report.
 constexpr std::array<std::array<const char*, 2>, 4> kParts = {
     {{"compute", "compute"},
      {"exposedCommunication", "exposed comm."},
@@ -72,8 +72,8 @@ std::string FormatVerdict(const json& job) {
   return text;
 }
 
-// What an iteration did more of than the others (less, for a short one): parts that make up at
-// least a twentieth of the difference, the largest first.
+// Returns what an iteration did more of than the others (less, for a short one): parts that make up
+// at least a twentieth of the difference, the largest first.
 std::string FormatDifference(const json& more, double difference) {
   constexpr double kLeastShare = 0.05;
   const double sign = difference < 0 ? -1 : 1;
@@ -122,7 +122,7 @@ std::string FormatUnevenness(const json& prediction) {
   return text;
 }
 
-// Of a program without iterations, or of what a failed one had done.
+// Formats a program without iterations, or what a failed one had done.
 std::string FormatProgram(const json& job) {
   const json& program = At(job, {"status", "prediction", "program"});
   if (!program.is_object()) return "";
@@ -183,7 +183,7 @@ std::string FormatPlaces(const json& places) {
   return text;
 }
 
-// How many of the job's ranks ran.
+// Returns how many of the job's ranks ran.
 std::string FormatFolding(const json& prediction) {
   const json& folding = At(prediction, {"folding"});
   if (!folding.is_object()) return "";

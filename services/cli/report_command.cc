@@ -39,7 +39,7 @@ base::Result<json> ReadJob(const Globals& globals, const ReportFlags& flags) {
   return flags.file.empty() ? FetchJobDocument(globals, flags.name) : ReadJobDocument(flags.file);
 }
 
-// What would help the job, by replays of its recording; null where nobody asks.
+// Returns what would help the job, by replays of its recording; null where nobody asks.
 base::Result<json> Ask(const Globals& globals, const ReportFlags& flags) {
   if (!flags.what_if) return json();
   if (!flags.recording.empty()) return AskWhatIf(flags.recording, flags.gpu, flags.embedded);

@@ -33,7 +33,7 @@ using nlohmann::json;
 
 namespace {
 
-// With four digits at least.
+// Formats with four digits at least.
 std::string FormatRate(double rate) {
   return rate >= 1000 ? FormatCount(rate) : Print("%.4g", rate);
 }
@@ -43,7 +43,7 @@ bool IsOver(const json& job) {
   return phase == "Complete" || phase == "Failed" || phase == "Interrupted";
 }
 
-// What lies in the allocations, as far as it is told.
+// Returns what lies in the allocations, as far as it is told.
 std::string FormatAllocations(const json& memory) {
   const json& parts = At(memory, {"allocations"});
   if (!parts.is_object()) return "";

@@ -20,13 +20,13 @@ std::string DescribeHostTime(const nlohmann::json& prediction);
 std::string DescribeThroughput(const nlohmann::json& prediction, const std::string& unknown);
 // Its band: "90 % band 51 800 to 56 200"; empty where there is none.
 std::string DescribeThroughputBand(const nlohmann::json& prediction);
-// Why the throughput is not in tokens or samples, and what to do; empty where it is.
+// Returns why the throughput is not in tokens or samples, and what to do; empty where it is.
 std::string DescribeMissingUnit(const nlohmann::json& prediction);
 // A line for each kind of work that only some iterations do, with its cost; then the mean of all.
 std::vector<std::string> DescribeExtraWork(const nlohmann::json& prediction);
 std::string FormatThroughput(const nlohmann::json& prediction);
-// How many samples an iteration has, or where the number of tokens comes from, if not from the job
-// alone; empty otherwise.
+// Returns how many samples an iteration has, or where the number of tokens comes from, if not from
+// the job alone; empty otherwise.
 std::string DescribeTokens(const nlohmann::json& prediction);
 // What a step costs, and a million tokens or a thousand samples where their number is known.
 // `price`: of a GPU for an hour, in any currency.
@@ -36,7 +36,7 @@ std::string FormatMatrixRate(const nlohmann::json& prediction);
 std::string FormatEnergy(const nlohmann::json& prediction);
 std::string FormatKernels(const nlohmann::json& prediction);
 std::string FormatMemory(const nlohmann::json& prediction);
-// Of the job's status.
+// Formats the cost of the job's status.
 std::string FormatCost(const nlohmann::json& status);
 
 // "8 x 400 Gbit/s a server, rail-optimised; NVLink 4 with switches": of a cluster.

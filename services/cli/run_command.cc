@@ -84,7 +84,7 @@ Followed FollowOrInterrupt(const Client& client, const FollowOptions& options, T
           true};
 }
 
-// As a shell reports a command that SIGINT has ended.
+// A shell reports a command that SIGINT has ended with this status.
 constexpr int kInterruptedStatus = 130;
 
 void PrintResult(const json& job, const std::string& output, Terminal* terminal) {
@@ -161,7 +161,7 @@ int RunOnce(const RunCommandFlags& wanted) {
                                            .body = document->dump(),
                                            .content_type = "application/json"});
   if (!created) return PrintFailure(created.error());
-  // What the program prints is part of the report, but of no document.
+  // The program's output is part of the report, but of no document.
   Terminal terminal = Terminal::Standard(flags.raw);
   Terminal messages = Terminal::Messages(flags.raw);
   Terminal* const shown = flags.output == "report" ? &terminal : &messages;

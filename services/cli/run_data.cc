@@ -69,7 +69,7 @@ void RemoveLeftOver(const std::string& root) {
   }
 }
 
-// Whether the open folder is still the one of this name.
+// Returns whether the open folder is still the one of this name.
 bool IsThere(const std::string& path, int folder) {
   struct stat named {
   }, opened{};

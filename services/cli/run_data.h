@@ -1,4 +1,4 @@
-// Where a command keeps the jobs that it runs for its user and nobody else.
+// Keeps the jobs that a command runs for its user alone.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What a sweep found, for people: a table, a file of values, a picture.
+// Formats a sweep's results for people: a table, a file of values, a picture.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -17,7 +17,7 @@ using base::Result;
 
 constexpr char kUsualServer[] = "http://127.0.0.1:8080";
 
-// Whether somebody listens there, who is this user or root.
+// Returns whether somebody listens there, who is this user or root.
 bool Answers(const std::string& path) {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;

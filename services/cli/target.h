@@ -1,4 +1,4 @@
-// Which controller a command talks to, and how it is let in.
+// Selects the controller of a command, and the credentials for it.
 #pragma once
 
 #include <string>
@@ -14,10 +14,10 @@ struct Target {
   std::string token;   // Shown to the server; empty: none.
 };
 
-// Without --server: the socket in the data folder when somebody listens there, or else the usual
-// address. With --server: the socket, too, when it is the same server, so that its own user needs
-// no token. A token goes only where its user says so (--token-file, EIDOLON_TOKEN): whoever else
-// listens on a port of this machine must not be told one.
+// Without --server, finds the socket in the data folder when a server listens there, or else the
+// usual address. With --server: the socket, too, when it is the same server, so that its own user
+// needs no token. A token goes only where its user says so (--token-file, EIDOLON_TOKEN): whoever
+// else listens on a port of this machine must not be told one.
 base::Result<Target> FindTarget(const Globals& globals);
 
 }  // namespace eidolon::cli

@@ -8,7 +8,7 @@
 namespace eidolon::cli {
 namespace {
 
-// What was written to a stream.
+// Captures what is written to a stream.
 class Capture {
  public:
   Capture() : stream_(open_memstream(&text_, &size_)) {}

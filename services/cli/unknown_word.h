@@ -1,4 +1,4 @@
-// What to say of a command line that has a word which no command and no flag is.
+// Explains a command line that has a word which is neither a command nor a flag.
 #pragma once
 
 #include <optional>

@@ -7,7 +7,7 @@
 namespace eidolon::cli {
 namespace {
 
-// What is said of the words, given to a command with two subcommands.
+// Returns what is said of the words, given to a command with two subcommands.
 std::optional<std::string> Said(const std::string& words) {
   CLI::App app("test", "eidolon");
   app.require_subcommand(1);

@@ -23,7 +23,7 @@ struct UpFlags {
   std::string address_file;
 };
 
-// Where commands look for the address of a server, in its data folder.
+// Commands look for the address of a server in this file of its data folder.
 constexpr char kAddressFile[] = "/address";
 
 // Standard output that is a file or a pipe may be read by other users: a link that opens the page

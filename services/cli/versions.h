@@ -1,4 +1,4 @@
-// Which versions of others' libraries this program is made of, as they say it themselves.
+// Lists the versions of others' libraries in this program, as they report them.
 #pragma once
 
 #include <string>
@@ -11,10 +11,11 @@ struct LinkedLibrary {
   std::string version;  // Empty where the library has no number that it could say.
 };
 
-// In the order of linked_libraries.inc, which the bill of materials of a wheel is made from too.
+// Lists them in the order of linked_libraries.inc, which the bill of materials of a wheel is made
+// from too.
 std::vector<LinkedLibrary> LinkedLibraries();
 
-// What --version --verbose prints: the version of Eidolon, then a line for each library.
+// Returns what --version --verbose prints: the version of Eidolon, then a line for each library.
 std::string DescribeVersions(const std::string& own);
 
 }  // namespace eidolon::cli

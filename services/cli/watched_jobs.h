@@ -1,4 +1,4 @@
-// What `get --watch` prints of a stream of changes: a line for each job that looks otherwise than
+// Prints a stream of changes for `get --watch`: a line for each job that looks different than
 // before.
 #pragma once
 
@@ -16,12 +16,12 @@ struct WatchedJobsOptions {
   std::string output = "table";  // Or "name", "json": a document a line.
 };
 
-// Not thread safe.
+// This class is not thread-safe.
 class WatchedJobs {
  public:
   explicit WatchedJobs(WatchedJobsOptions options) : options_(std::move(options)) {}
 
-  // Of the data of one event (the API's JobsEvent): whole lines, or nothing. The table's header
+  // Adds the data of one event (the API's JobsEvent): whole lines, or nothing. The table's header
   // comes with the first event. Any JSON is accepted.
   std::string Add(const nlohmann::json& event);
 

@@ -1,4 +1,4 @@
-// What would help a recorded job: changes of its cluster, each to be replayed. Pure.
+// Asks what would help a recorded job: changes of its cluster, each to be replayed. Pure.
 #pragma once
 
 #include <nlohmann/json.hpp>

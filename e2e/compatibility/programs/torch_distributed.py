@@ -26,7 +26,7 @@ from verdicts import Lines
 TRAINING = re.compile("ddp|distributeddata|sgd|averager|model|bucket|graph|grad|param|sync_?b", re.I)
 
 
-# What the tests import and what looks for no GPU, which torch's own test modules do.
+# Modules that the tests import, and calls that look for no GPU, which torch's own test modules make.
 IMPORTED = [
     "torch",
     "torch._dynamo",

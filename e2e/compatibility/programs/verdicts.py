@@ -1,4 +1,4 @@
-"""What a program that runs tests of others prints: a line where a test begins, and one with what came of it (suite.py)."""
+"""Prints, in a program that runs tests of others, a line where a test begins, and one with its result (suite.py)."""
 
 import unittest
 
@@ -37,7 +37,7 @@ class Lines(unittest.TestResult):
 
 
 def name_of(test):
-    """As the suite names it; else by its method."""
+    """Names the test as the suite does; else by its method."""
     return getattr(test, "told_name", None) or getattr(test, "_testMethodName", "setUpClass")
 
 

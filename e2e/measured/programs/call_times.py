@@ -1,4 +1,4 @@
-"""What calls took within steps, and the work between them, from what call_times.cc wrote.
+"""Summarises the time of calls within steps, and of the work between them, from what call_times.cc wrote.
 
 python call_times.py CASE FILE [EMULATED]
 

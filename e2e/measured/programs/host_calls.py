@@ -1,4 +1,5 @@
-"""What calls of PyTorch cost the host: many operators on tensors of a few bytes, so that the GPU waits for each of them.
+"""Measures what calls of PyTorch cost the host: many operators on tensors of a few bytes, so that the GPU waits for
+each of them.
 
 Prints a line of JSON for each: nanoseconds of one, the least and the median of nine runs.
 """

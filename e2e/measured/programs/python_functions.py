@@ -115,7 +115,7 @@ def main():
     plain = stepper(lambda model: None)
     for change in (accelerates_hooks, torchs_hooks, walks, wrappers):
         changed = stepper(change)
-        # In turns, so that whatever else the machine does concerns both.
+        # Both run in turns, so that whatever else the machine does concerns both.
         times = [(took(plain), took(changed)) for _ in range(PASSES)]
         without, within = (sorted(column) for column in zip(*times, strict=True))
         calls = calls_of(changed) - calls_of(plain)

@@ -115,7 +115,7 @@ def documents():
 
 
 def samples():
-    """What the data loader has ready in pinned memory, on the first rank of each tensor group."""
+    """Yields the data loader's batches in pinned memory, on the first rank of each tensor group."""
     parts, missing, source = [], flags.batch * (flags.length + 1), documents()
     while missing > 0:
         parts.append(next(source)[:missing])

@@ -199,7 +199,7 @@ def forward_step(iterator, part):
 
 iterators = [samples() for _ in model]
 run = get_forward_backward_func()
-# What the report counts: six operations for each of 405 billion parameters and each token.
+# The report counts six operations for each of 405 billion parameters and each token.
 operations = 6 * 405e9 * flags.sequences * flags.length
 last = time.perf_counter()
 for step in range(flags.steps):

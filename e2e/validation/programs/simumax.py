@@ -190,7 +190,7 @@ SHAPES = {
 
 
 def samples():
-    """What the data loader has ready in pinned memory, on the first rank of each tensor group."""
+    """Yields the data loader's batches in pinned memory, on the first rank of each tensor group."""
     text = torch.randint(
         WORDS[flags.model], (1, flags.length + 1), generator=torch.Generator().manual_seed(dist.get_rank())
     )

@@ -1,4 +1,4 @@
-// What `eidolon bench` prints: figures with their goals, as a table and as a document.
+// Formats the results of `eidolon bench`: figures with their goals, as a table and as a document.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -16,7 +16,7 @@ struct BenchmarkResult {
   std::map<std::string, double> counters;  // "items_per_second" and the benchmark's own.
 };
 
-// By the benchmark's name without the aggregate's: "KnownLaunch", "OverGrpc/64/real_time".
+// Results by the benchmark's name without the aggregate's: "KnownLaunch", "OverGrpc/64/real_time".
 using BenchmarkResults = std::map<std::string, BenchmarkResult>;
 
 // kCorrupt when the text is no such document; kInternal with the benchmark's own words when one

@@ -1,5 +1,5 @@
-"""What a whole job costs on this machine, printed as lines "eidolon-bench NAME VALUE". Run by `eidolon bench --jobs` with
-the path of eidolon, the job's name, and its program's text."""
+"""Measures the cost of a whole job on this machine, and prints it as lines "eidolon-bench NAME VALUE". Run by
+`eidolon bench --jobs` with the path of eidolon, the job's name, and its program's text."""
 
 import importlib.util
 import json

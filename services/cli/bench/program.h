@@ -15,8 +15,8 @@ struct Program {
   std::vector<std::pair<std::string, std::string>> environment;  // Added to this process's.
 };
 
-// What it wrote to stdout. kNotFound when it cannot be started, kInternal with its last words on
-// stderr (or stdout) when it does not end with status 0.
+// Returns what it wrote to stdout. kNotFound when it cannot be started, kInternal with its last
+// words on stderr (or stdout) when it does not end with status 0.
 base::Result<std::string> RunProgram(const Program& program);
 
 // How programs are run; tests answer by themselves.

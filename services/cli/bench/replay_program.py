@@ -1,5 +1,5 @@
-"""Whether a replay predicts what its run did, and how much faster it is, printed as lines "eidolon-bench NAME VALUE".
-Run by `eidolon bench` with the path of eidolon and the number of training steps."""
+"""Checks whether a replay predicts what its run did, measures how much faster it is, and prints lines "eidolon-bench
+NAME VALUE". Run by `eidolon bench` with the path of eidolon and the number of training steps."""
 
 import json
 import os
@@ -21,7 +21,7 @@ for _ in range(int(sys.argv[1])):
     optimizer.zero_grad()
     loss.item()
 """
-# What a replay without changes repeats.
+# Parts that a replay without changes repeats.
 PARTS = ("iterationSeconds", "iterationPicoseconds", "breakdown", "memory", "coverage")
 
 

@@ -48,7 +48,7 @@ constexpr std::nullopt_t kNoGoal = std::nullopt;
 
 constexpr std::string_view kMark = "eidolon-bench ";
 
-// What a program says in lines "eidolon-bench NAME VALUE".
+// Reads a program's lines "eidolon-bench NAME VALUE".
 class Report {
  public:
   explicit Report(Result<std::string> output) : output_(std::move(output)) {
@@ -209,7 +209,8 @@ void MeasureIndexing(const SuiteOptions& options, const ProgramRunner& run,
   all->push_back(std::move(later));
 }
 
-// What running small kernels for their values costs. `library` is the user's libtorch_cuda.so.
+// Measures the cost of running small kernels for their values. `library` is the user's
+// libtorch_cuda.so.
 void MeasureValues(const SuiteOptions& options, const ProgramRunner& run,
                    const Result<std::string>& library, std::vector<Figure>* all) {
   const Report report(library.has_value()

@@ -1,5 +1,6 @@
-"""What stock torch costs on this machine, printed as lines "eidolon-bench NAME VALUE". Run by `eidolon bench`:
-with "stock" without the shim (only the import), else inside `eidolon run` with a number of training steps."""
+"""Measures the cost of stock torch on this machine, and prints it as lines "eidolon-bench NAME VALUE". Run by
+`eidolon bench`: with "stock" without the shim (only the import), else inside `eidolon run` with a number of
+training steps."""
 
 import os
 import resource

@@ -1,5 +1,5 @@
-"""What computing values costs stock torch on this machine, printed as lines "eidolon-bench NAME VALUE". Run by
-`eidolon bench` outside of Eidolon:
+"""Measures what computing values costs stock torch on this machine, and prints it as lines "eidolon-bench NAME
+VALUE". Run by `eidolon bench` outside of Eidolon:
 
     values_program.py drive EIDOLON ROUNDS
 

@@ -7,7 +7,7 @@
 
 namespace eidolon::cli::net {
 
-// Of all threads of this process so far.
+// Returns the processor time of all threads of this process so far.
 double ProcessorSeconds();
 
 struct FlowsOptions {

@@ -1,5 +1,5 @@
-// What the plane of values knows of one kernel: its parameters, its machine code, and whether it
-// can be run, else why not.
+// Explains one kernel as the plane of values knows it: its parameters, its machine code, and
+// whether it can be run, else why not.
 #pragma once
 
 #include <string>
