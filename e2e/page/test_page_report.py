@@ -1,4 +1,4 @@
-"""What must hold of the file that `eidolon report --html` writes, in a browser without any network."""
+"""Tests the file that `eidolon report --html` writes, in a browser without any network."""
 
 import json
 import re

@@ -98,9 +98,9 @@ class Cost:
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """What limits an iteration. `rule`: host, communication, ...; `sentence`: the cause, what to change, and what that
-    saves at most; `cost_seconds`: what it costs of an iteration; `change`: the most that the suggestion can save, -0.14 for
-    14 %, None without a suggestion about time; `evidence`: the figures behind it."""
+    """A limit of an iteration. `rule`: host, communication, ...; `sentence`: the cause, what to change, and what
+    that saves at most; `cost_seconds`: what it costs of an iteration; `change`: the most that the suggestion can
+    save, -0.14 for 14 %, None without a suggestion about time; `evidence`: the figures behind it."""
 
     rule: str
     sentence: str
@@ -189,7 +189,7 @@ class Report:
 
     @property
     def diagnosis(self) -> list[Finding]:
-        """What limits the steady iteration and what would help, most expensive first."""
+        """The limits of the steady iteration and what would help, most expensive first."""
         return [
             Finding(
                 one["rule"],

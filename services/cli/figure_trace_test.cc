@@ -97,7 +97,7 @@ void SplitLine(std::string_view line, const std::string& where, std::size_t numb
       end = EndOfNumber(line, first);
       end += UnitAt(line, end).size();
     } else {
-      // To the next space, or to where a figure may begin.
+      // The word goes on to the next space, or to where a figure may begin.
       while (end < line.size() && line[end] != ' ' &&
              !(IsDigit(line[end]) && MayBeginNumber(line, end))) {
         ++end;

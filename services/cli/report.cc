@@ -136,7 +136,7 @@ std::string FormatProgram(const json& job) {
                             FormatCount(NumberAt(program, {"launches"})), " launches"));
 }
 
-// What limits the iteration and what would help, most expensive first.
+// Formats what limits the iteration and what would help, most expensive first.
 std::string FormatDiagnosis(const json& prediction) {
   std::string text;
   for (const json& finding : At(prediction, {"diagnosis"})) {
