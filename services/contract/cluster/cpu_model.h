@@ -17,7 +17,7 @@ struct CpuModel {
   double relative_error = 0;  // Of the speed, one deviation.
 };
 
-// What a document says instead of a name where it is not known which processor servers have.
+// Name in a document for a processor that is not known.
 inline constexpr std::string_view kUnknownCpu = "unknown";
 // One deviation of the speed of a host of which only the GPU is known: that of the logarithms of
 // what three measured hosts reached of their processors' speed (docs/host_time.md).

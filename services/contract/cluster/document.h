@@ -12,7 +12,7 @@
 namespace eidolon::cluster {
 
 struct ReadOptions {
-  // When the document does not say how many servers there are; nothing: as the preset says.
+  // Number of servers if the document gives it; nothing: that of the preset.
   std::optional<std::uint32_t> servers;
   // A cluster that NVLink alone connects has no fabric unless the document names one; else it keeps
   // its preset's, for whoever adds servers later.

@@ -47,7 +47,7 @@ struct FabricSpec {
 // A link that gets slower, fails (0) or recovers (1) at a virtual time.
 struct Fault {
   double at_seconds = 0;
-  // As the network calls it; without the part behind its comma: in both directions.
+  // Name of the link at the network; without the part behind its comma: in both directions.
   std::string link;
   double capacity_factor = 1;
   bool operator==(const Fault&) const = default;

@@ -54,7 +54,7 @@ class Fields {
   virtual void Report(std::string_view name, std::string detail) = 0;
   // The same of a field's text: `why` is "not a switch of the list".
   virtual void ReportText(std::string_view name, const std::string& text, std::string_view why) = 0;
-  // Of the whole document so far.
+  // Returns the number of problems of the whole document so far.
   virtual std::size_t ProblemCount() const = 0;
   // Reports unknown fields. Call it once, after the last field was asked for.
   virtual void Finish() = 0;

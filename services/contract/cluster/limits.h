@@ -1,4 +1,4 @@
-// How large a cluster may be described. Beyond these sizes a number is a typing error, or the
+// Limits the size of a described cluster. Beyond these sizes a number is a typing error, or the
 // tables made of it would exhaust memory. Said once for jobs and for `eidolon net`: of two limits
 // the larger that the controller, its message to the network service, and the simulation can bear.
 #pragma once

@@ -35,7 +35,7 @@ class RankBuilder {
   }
   RankBuilder& Sleep(Times times) { return AddEvent(times, "sleep", HostEventKind::kSleep); }
 
-  // Of the last call. Its number, for After.
+  // Adds a kernel of the last call. Its number, for After.
   std::uint32_t Kernel(Times times, std::uint32_t released_by = kHostCall) {
     return Add(OperationKind::kKernel, "gemm", {times.start, times}, released_by);
   }
@@ -77,7 +77,7 @@ class RankBuilder {
     return place;
   }
 
-  // What the last communication spent its time on.
+  // Sets what the last communication spent its time on.
   RankBuilder& Links(const std::vector<LinkTime>& links) {
     trace_.communication.back().first_link = static_cast<std::uint32_t>(trace_.links.size());
     trace_.communication.back().links = static_cast<std::uint32_t>(links.size());

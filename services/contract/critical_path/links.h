@@ -1,5 +1,5 @@
-// What communication spends its time on: links of several sorts, and what is none. The network
-// service tells it of each collective and of each group's last transfer.
+// Parts of the time of communication: links of several sorts, and the rest. The network service
+// tells it of each collective and of each group's last transfer.
 #pragma once
 
 #include <array>
@@ -39,8 +39,8 @@ std::string_view FieldOf(LinkTier tier);
 struct LinkTime {
   base::Duration time;
   LinkTier tier = LinkTier::kUnknown;
-  // Which link: its number at the network service + 1, in a trace its name's + 1. 0: none, or not
-  // one alone.
+  // Number of the link: at the network service + 1, in a trace its name's + 1. 0: none, or not one
+  // alone.
   std::uint32_t link = 0;
 };
 

@@ -13,7 +13,7 @@ base::Duration At(const LinkTimes& times, LinkTier tier) {
   return times[static_cast<std::size_t>(tier)];
 }
 
-// By tier.
+// Returns the times by tier.
 LinkTimes LastOf(const std::vector<LinkTime>& transfer, std::int64_t length_ps) {
   LinkTimes times{};
   TellLast(transfer, {length_ps},

@@ -1,4 +1,4 @@
-// Which operations of other ranks one takes part in communication with.
+// Finds the operations of other ranks with which one takes part in communication.
 #pragma once
 
 #include <compare>

@@ -23,7 +23,7 @@ std::string_view Name(Kind kind) {
 
 namespace {
 
-// What communication on the path spent its time on, by tier and by link.
+// Sums the time of communication on the path, by tier and by link.
 class LinkSums {
  public:
   explicit LinkSums(std::span<const RankTrace> traces) {

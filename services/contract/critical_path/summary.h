@@ -1,5 +1,4 @@
-// What a critical path consists of: shares by kind, by rank, and the operations that take most of
-// it.
+// Summarises a critical path: shares by kind, by rank, and the operations that take most of it.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +26,7 @@ struct TierTime {
   LinkTier tier = LinkTier::kUnknown;
   base::Duration time;
 };
-// Of one link, by its name.
+// Time of one link, by its name.
 struct NamedLinkTime {
   std::string name;
   LinkTier tier = LinkTier::kUnknown;

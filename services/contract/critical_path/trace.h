@@ -1,5 +1,5 @@
-// What is kept of an iteration to find its critical path: of each rank the operations of its GPUs,
-// with what each of them waited for, and the calls and waits of its host.
+// Keeps what is needed of an iteration to find its critical path: of each rank the operations of
+// its GPUs, with what each of them waited for, and the calls and waits of its host.
 //
 // Operations are in program order. An operation is released by another one of its rank, or by the
 // host's call alone; a collective, or a group of sends and receives, also by its partners in other
@@ -51,7 +51,7 @@ struct HostEvent {
   HostEventKind kind = HostEventKind::kCall;
 };
 
-// What an operation of the kind kCommunication is to its partners.
+// Role of an operation of the kind kCommunication for its partners.
 struct Communication {
   std::uint64_t communicator = 0;
   std::uint64_t call = 0;       // Of a collective: its number in the communicator.
@@ -59,7 +59,7 @@ struct Communication {
   std::int32_t member = 0;      // This rank's number in the communicator.
   std::uint32_t first_transfer = 0;
   std::uint32_t transfers = 0;  // 0: a collective.
-  // What it spent its time on; of a group the transfer that ended last.
+  // Parts of its time; of a group the transfer that ended last.
   std::uint32_t first_link = 0;
   std::uint32_t links = 0;
 };

@@ -81,7 +81,7 @@ class Walk {
   const Operation& OperationAt(std::uint32_t place) const { return trace().operations[place]; }
   std::string_view NameAt(std::uint32_t name) const { return trace().names[name]; }
 
-  // What lasted from `begin` until where the walk is. Nothing when that takes no time.
+  // Adds the time from `begin` until where the walk is. Nothing when that takes no time.
   void Pass(SimTime begin, Kind kind, std::string_view name, std::span<const LinkTime> links = {}) {
     begin = std::max(begin, path_.start);
     if (begin >= time_) return;
@@ -99,7 +99,7 @@ class Walk {
     operation_.reset();
   }
 
-  // With the end of the last operation that is known, if there is one.
+  // Continues with the end of the last operation that is known, if there is one.
   void GoOnBefore(std::optional<std::uint32_t> known) {
     if (!known.has_value()) return GiveUp(kUnseenOperation);
     Pass(OperationAt(*known).finish, Kind::kUnknown, kUnseenOperation);
@@ -213,7 +213,7 @@ void Walk::FollowHost(std::string_view next, std::size_t events) {
   operation_.reset();
   while (!is_done() && events > 0) {
     const HostEvent& event = trace().host_events[--events];
-    // Of another thread, that was at work beside this one.
+    // The event is of another thread, which was at work beside this one.
     if (event.end > time_) continue;
     Pass(event.end, Kind::kHost, next);
     next = NameAt(event.name);

@@ -1,4 +1,4 @@
-// What it costs to find the critical path of an iteration, from the bytes of the file on.
+// Measures the cost of finding the critical path of an iteration, from the bytes of the file on.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>

@@ -17,7 +17,8 @@ namespace {
 using base::StrCat;
 using ::testing::ElementsAre;
 
-// From the beginning: "rank begin-end kind name". Checks that the segments are the iteration.
+// Returns the walk from the beginning: "rank begin-end kind name". Checks that the segments are the
+// iteration.
 std::vector<std::string> Walked(const std::vector<RankTrace>& traces) {
   const Path path = FindPath(traces);
   std::vector<std::string> lines;

@@ -1,6 +1,6 @@
-// Which ranks of a job run as processes and which are mirrored from them (folding). Ranks of one
-// class behave alike; of each class a few are live, the others are mirrored ranks: they have a
-// place in the cluster and load the network, but no process.
+// Divides the ranks of a job into those that run as processes and those that are mirrored from them
+// (folding). Ranks of one class behave alike; of each class a few are live, the others are mirrored
+// ranks: they have a place in the cluster and load the network, but no process.
 #pragma once
 
 #include <compare>

@@ -26,7 +26,7 @@ std::optional<Lattice> LatticeOf(std::span<const std::uint32_t> ranks);
 // The first rank of the row of these dimensions that a rank is in, and the rank's place in it.
 std::uint32_t OriginOf(std::uint32_t rank, std::span<const Dimension> dimensions);
 std::uint32_t PlaceIn(std::uint32_t rank, std::span<const Dimension> dimensions);
-// Whether rows of this kind, one of them the group, hold every rank of the job once.
+// Returns whether rows of this kind, one of them the group, hold every rank of the job once.
 bool FillsJob(const Lattice& group, std::uint32_t ranks);
 
 // The origins of a group's images that have no live rank: all rows of the same classes, which is

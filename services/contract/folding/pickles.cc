@@ -9,7 +9,7 @@
 namespace eidolon::folding {
 namespace {
 
-// As Python's pickletools names them.
+// The names are those of Python's pickletools.
 enum Opcode : std::uint8_t {
   kProto = 0x80,
   kStop = '.',
@@ -47,7 +47,7 @@ class Reader {
  public:
   explicit Reader(std::string_view rest) : rest_(rest) {}
 
-  // Without frames, up to the stop. Nothing: this is not a pickle.
+  // Reads all tokens, without frames, up to the stop. Nothing: this is not a pickle.
   std::optional<std::vector<Token>> All() {
     std::vector<Token> tokens;
     while (!rest_.empty()) {
@@ -111,7 +111,7 @@ class Reader {
   std::string_view rest_;
 };
 
-// Of a token that is an integer of at most 64 bits.
+// Returns the integer of a token that is one of at most 64 bits.
 std::optional<std::int64_t> IntegerOf(const Token& token) {
   const std::size_t bytes = token.argument.size();
   const bool is_signed = token.opcode == kBinInt || token.opcode == kLong1;
@@ -123,7 +123,7 @@ std::optional<std::int64_t> IntegerOf(const Token& token) {
   return value;
 }
 
-// As Python's pickler writes it.
+// Appends the integer as Python's pickler writes it.
 void AppendInteger(std::int64_t value, std::string* out) {
   const auto append = [&](std::uint8_t opcode, std::size_t bytes) {
     out->push_back(static_cast<char>(opcode));

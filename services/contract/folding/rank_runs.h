@@ -18,7 +18,7 @@ struct RankRun {
   bool operator==(const RankRun&) const = default;
 };
 
-// As few runs as a single pass finds. Requires: `ranks` ascend strictly.
+// Returns as few runs as a single pass finds. Requires: `ranks` ascend strictly.
 std::vector<RankRun> RunsOf(std::span<const std::uint32_t> ranks);
 
 // The ranks of runs that follow each other. Fails when they do not ascend strictly, or reach

@@ -1,5 +1,5 @@
-// Whom the members of a group mirror that have no process, and what they would have put into a
-// collective.
+// Maps the members of a group that have no process to the ranks that they mirror, and derives what
+// they would have put into a collective.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +15,15 @@
 
 namespace eidolon::folding {
 
-// Whom a mirrored rank mirrors. `live`: the next live member of its class below it, or else above;
-// -1 for a member that is live itself. `other`: another live member of its class, -1 without one.
+// Rank that a mirrored rank mirrors. `live`: the next live member of its class below it, or else
+// above; -1 for a member that is live itself. `other`: another live member of its class, -1 without
+// one.
 struct Twin {
   std::int32_t live = -1;
   std::int32_t other = -1;
 };
 
-// Of one group. Immutable. Ranks are those of the group unless they are called global.
+// Twins of one group. Immutable. Ranks are those of the group unless they are called global.
 class Twins {
  public:
   // Every member is live.
@@ -31,9 +32,10 @@ class Twins {
   // when no live member is of a mirrored rank's class.
   static base::Result<Twins> Of(const Fold& fold, std::span<const std::uint32_t> members);
 
-  // Of mirrored ranks.
+  // Returns the number of mirrored ranks.
   std::size_t count() const { return count_; }
-  // Of a group with mirrored ranks: its members, and those of them that are live, ascending.
+  // Returns, for a group with mirrored ranks, its members, and those of them that are live,
+  // ascending.
   std::size_t size() const { return twins_.size(); }
   const std::vector<std::int32_t>& live() const { return live_; }
   // Requires: the group has mirrored ranks.
@@ -56,7 +58,7 @@ class Twins {
 std::optional<std::int64_t> OnLine(std::int64_t at_a, std::int64_t at_b, std::int32_t a,
                                    std::int32_t b, std::int32_t rank);
 
-// What a live member gives.
+// Value of a live member.
 struct LiveValue {
   std::int32_t rank = 0;
   const std::string& bytes;

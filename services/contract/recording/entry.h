@@ -53,7 +53,7 @@ constexpr bool IsUntimedQuestion(ring::RecordKind kind) {
          kind == RecordKind::kCollectiveValues || kind == RecordKind::kActivity;
 }
 
-// Of those, the ones by whose answer a program may decide something that depends on time.
+// Returns whether its answer may decide something in the program that depends on time.
 constexpr bool IsQuery(ring::RecordKind kind) {
   using ring::RecordKind;
   return kind == RecordKind::kQueryStream || kind == RecordKind::kQueryEvent ||

@@ -30,7 +30,7 @@ struct EntryView {
   }
 };
 
-// Not thread safe. Movable.
+// This class is not thread-safe. Movable.
 class EntryReader {
  public:
   // `frame` outlives the reader.

@@ -15,10 +15,11 @@ struct ZSTD_CCtx_s;
 
 namespace eidolon::recording {
 
-// Not thread safe. What cannot be written, and what is beyond the limit, is told by Finish.
+// This class is not thread-safe. What cannot be written, and what is beyond the limit, is told by
+// Finish.
 class EntryWriter {
  public:
-  // Of a rank's file. Some 10 bytes an operation: a hundred million operations.
+  // Limit of a rank's file. Some 10 bytes an operation: a hundred million operations.
   static constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 30;
 
   explicit EntryWriter(std::string path, std::uint64_t bytes_max = kBytesMax);

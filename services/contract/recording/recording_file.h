@@ -31,7 +31,7 @@ class RecordingFile {
 
   // The text of the job block: JSON, or empty when there is none.
   std::string_view job() const { return job_; }
-  // In the order of their ranks, each once.
+  // Returns them in the order of their ranks, each once.
   const std::vector<RecordedRank>& ranks() const { return ranks_; }
   std::uint64_t bytes() const { return bytes_; }
   // Fails unless the ranks are those of a job that runs `ranks` of its `world`. What other ranks

@@ -1,4 +1,4 @@
-// For tests and fuzzers: bytes of recordings that get past the checks of blocks.
+// Repairs, for tests and fuzzers, bytes of recordings so that they get past the checks of blocks.
 #pragma once
 
 #include <array>

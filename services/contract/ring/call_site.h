@@ -1,4 +1,4 @@
-// Where a program calls NCCL. In a folded job the text stands behind the payload of a
+// Finds where a program calls NCCL. In a folded job the text stands behind the payload of a
 // CommunicationRecord, to the record's end: "train.py:40", empty where the shim knows no line.
 #pragma once
 
@@ -13,8 +13,8 @@ namespace eidolon::ring {
 
 inline constexpr std::uint64_t kCallSiteBytesMax = 256;
 
-// Of a checked record, whole; bytes that are not ASCII become question marks. Records are padded
-// with zeros.
+// Returns the whole text of a checked record; bytes that are not ASCII become question marks.
+// Records are padded with zeros.
 inline std::string CallSiteOf(std::span<const std::byte> record) {
   const auto& call = *reinterpret_cast<const CommunicationRecord*>(record.data());
   const auto rest = record.subspan(

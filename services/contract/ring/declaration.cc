@@ -13,7 +13,7 @@ struct TypeRow {
   std::string_view name;
   std::size_t bytes;
 };
-// In the order of ElementType.
+// Rows in the order of ElementType.
 constexpr std::array<TypeRow, 10> kTypes = {{{"float16", 2},
                                              {"bfloat16", 2},
                                              {"float32", 4},

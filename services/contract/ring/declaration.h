@@ -22,7 +22,7 @@ namespace eidolon::ring {
 
 inline constexpr std::string_view kDeclarationsFile = "values";
 inline constexpr std::uint64_t kExpertsMax = 4096;
-// Of the vector that one call of a router gives.
+// Limit of the vector that one call of a router gives.
 inline constexpr std::uint64_t kRoutedElementsMax = 4 << 20;
 inline constexpr std::size_t kShareRowsMax = 4096;
 

@@ -1,4 +1,4 @@
-// What the emulated GPUs answer when the program asks: one entry of the segment (layout.h).
+// Properties of the emulated GPUs for the program: one entry of the segment (layout.h).
 #pragma once
 
 #include <cstdint>

@@ -6,7 +6,7 @@
 
 namespace eidolon::ring {
 
-// How host work moves the rank clock (architecture.md section 3).
+// Determines how host work moves the rank clock (architecture.md section 3).
 enum class HostModel : std::uint32_t {
   kMeasured = 0,  // CPU time of the calling thread, over speed_ratio.
   kFixed = 1,     // HostCosts; two runs are bit-identical.

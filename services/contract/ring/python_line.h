@@ -16,8 +16,8 @@ inline constexpr std::uint32_t kMostPythonLines = 16'384;
 inline constexpr std::uint32_t kNoPythonLine = 0;
 inline constexpr std::size_t kPythonLineBytesMax = 240;
 
-// As it may be shown, whatever was written: bytes that are not printable ASCII become question
-// marks.
+// Returns the line as it may be shown, whatever was written: bytes that are not printable ASCII
+// become question marks.
 inline std::string ShownPythonLine(std::string_view text) {
   std::string line(text.substr(0, kPythonLineBytesMax));
   for (char& c : line) {

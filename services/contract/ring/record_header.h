@@ -54,9 +54,10 @@ enum class RecordKind : std::uint16_t {
   // A profiler inside the process (activity.h).
   kActivity,     // WaitRecord, id: ActivityRequest. Answered at once; costs no virtual time.
   kActivations,  // MemoryRecord, used: the most that was kept at once for backward passes.
-  // Where mirrored ranks' values were taken from another rank: MarkRecord + text. Of folded jobs.
+  // A mark that mirrored ranks' values were taken from another rank: MarkRecord + text. Of folded
+  // jobs.
   kGuessedValues,
-  // For a timeline, all from here on.
+  // All records from here on are for a timeline.
   kPythonLine,        // MarkRecord + text; id: its number (python_line.h).
   kMemoryBlock,       // MemoryBlockRecord (memory_block.h).
   kOptimizerTensors,  // OptimizerTensorsRecord + OptimizerTensor[count] (memory_block.h).

@@ -1,5 +1,6 @@
-// What a kernel needs to run again on a real GPU, beside its definition. Only when the job's timing
-// service measures; the definitions themselves, and so their identities, stay the same.
+// Defines what a kernel needs to run again on a real GPU, beside its definition. Only when the
+// job's timing service measures; the definitions themselves, and so their identities, stay the
+// same.
 #pragma once
 
 #include <cstdint>

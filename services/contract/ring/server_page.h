@@ -1,5 +1,5 @@
-// What every process of an emulated server shares with its agent, and the messages with which a
-// process that touches a GPU gets a segment of its own. The picture is in layout.h.
+// Page that every process of an emulated server shares with its agent, and the messages with which
+// a process that touches a GPU gets a segment of its own. The picture is in layout.h.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
-// What the processes of an emulated server tell each other about their host work (measured model):
-// for each place of the program, samples of all of them. Memory that all of them map and write; the
-// agent only makes it, as <run directory>/host.costs.
+// Samples of host work that the processes of an emulated server share (measured model): for each
+// place of the program, samples of all of them. Memory that all of them map and write; the agent
+// only makes it, as <run directory>/host.costs.
 #pragma once
 
 #include <atomic>

@@ -15,7 +15,7 @@
 namespace eidolon::torch_layout {
 namespace {
 
-// As PyTorch declares them, to compare with.
+// These are declared as in PyTorch, to compare with.
 template <typename Index>
 struct Info {
   void* data;

@@ -23,7 +23,7 @@ struct OffsetCalculator {
   static constexpr std::size_t Bytes(std::size_t operands) {
     return kStrides + 4 * kDimensions * operands;
   }
-  // Where pointers behind it stand.
+  // Returns where pointers behind it stand.
   static constexpr std::size_t AlignedBytes(std::size_t operands) {
     return (Bytes(operands) + 7) / 8 * 8;
   }
@@ -38,7 +38,7 @@ struct OffsetCalculator {
   void ClearUnused(std::byte* block) const;
 };
 
-// How a kernel gets its calculators.
+// Ways in which a kernel gets its calculators.
 enum class CalculatorUse : std::uint8_t {
   kNone,
   kParameters,  // Parameters of their own.

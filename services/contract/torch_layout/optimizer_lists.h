@@ -24,8 +24,8 @@ struct OptimizerLists {
   std::size_t CountOf(ListRole role) const;
 };
 
-// From the demangled name of a kernel. `is_apex`: the lists are not its first parameter. Nothing
-// for other kernels, and where elements are of several widths.
+// Finds them from the demangled name of a kernel. `is_apex`: the lists are not its first parameter.
+// Nothing for other kernels, and where elements are of several widths.
 std::optional<OptimizerLists> FindOptimizerLists(std::string_view name, bool is_apex);
 
 struct ListedTensor {

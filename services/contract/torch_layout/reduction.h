@@ -23,7 +23,7 @@ struct ReduceConfig {
   static constexpr std::size_t kOperation = 8;  // Bytes before it, at least.
   static constexpr std::size_t kLatest = 64;    // It begins no later.
 
-  // Whether it may begin where `word(i)` is the i-th std::int32_t.
+  // Returns whether it may begin where `word(i)` is the i-th std::int32_t.
   template <typename Word>
   static bool Fits(const Word& word) {
     const std::int64_t width = word(kBlockWidth);
@@ -34,7 +34,7 @@ struct ReduceConfig {
 };
 
 struct ReduceOp {
-  // Behind the calculators: seven words (pointers and an index), two flags and a count.
+  // Size behind the calculators: seven words (pointers and an index), two flags and a count.
   static constexpr std::size_t kTail = 7 * 8 + 8;
 };
 

@@ -34,7 +34,7 @@ std::optional<std::size_t> IntegerArgument(std::string_view& text) {
   return value;
 }
 
-// What follows `word` in `name`; empty when it is not there.
+// Returns what follows `word` in `name`; empty when it is not there.
 std::string_view Behind(std::string_view name, std::string_view word) {
   const std::size_t at = name.find(word);
   return at == std::string_view::npos ? std::string_view() : name.substr(at + word.size());

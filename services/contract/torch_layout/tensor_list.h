@@ -32,7 +32,8 @@ struct TensorLists {
   std::size_t count_bytes = 8;
   std::size_t tensor_index_bytes = 2;
 
-  // Where the parts begin: element counts, what is extra, the tensor of each block, its chunk.
+  // Returns where the parts begin: element counts, what is extra, the tensor of each block, its
+  // chunk.
   std::size_t CountsAt() const;
   std::size_t ExtrasAt() const;
   std::size_t OwnersAt() const;
@@ -51,7 +52,7 @@ struct TensorLists {
   // The tensor of a block; the table begins at `owners`.
   std::size_t OwnerOf(const std::byte* owners, std::size_t block) const;
   std::size_t BytesOfTables() const;
-  // Where the scalars lie: begin and end, equal without any.
+  // Returns where the scalars lie: begin and end, equal without any.
   std::pair<std::size_t, std::size_t> Scalars() const;
 };
 
@@ -66,7 +67,7 @@ struct ConcatenatedInputs {
 
   // Zeroes what belongs to no input of the first `used`.
   void ClearUnused(std::byte* bytes, std::uint32_t used) const;
-  // Where the numbers of elements begin, `index` bytes each.
+  // Returns where the numbers of elements begin, `index` bytes each.
   std::size_t CountsAt() const;
   // The dimensions that a shape like those does not have.
   void ClearShape(std::byte* shape) const;
@@ -74,10 +75,10 @@ struct ConcatenatedInputs {
   std::size_t BytesOfShape() const;
 };
 
-// Of PyTorch: TensorListMetadata, FusedOptimizerTensorListMetadata (`extra` of 8), or
-// TensorListScalarListMetadata (scalars). Requires: 1 <= depth <= kDepthMax.
+// Returns the lists of PyTorch: TensorListMetadata, FusedOptimizerTensorListMetadata (`extra` of
+// 8), or TensorListScalarListMetadata (scalars). Requires: 1 <= depth <= kDepthMax.
 TensorLists TorchLists(std::size_t depth, std::size_t extra, bool has_scalars, ArgumentSpace space);
-// Of apex, with counts of 4 or 8 bytes. Requires: 1 <= depth <= kDepthMax.
+// Returns the lists of apex, with counts of 4 or 8 bytes. Requires: 1 <= depth <= kDepthMax.
 TensorLists ApexLists(std::size_t depth, std::size_t count_bytes);
 
 // From a kernel's mangled name and the size of the parameter that holds the structure; nothing when

@@ -152,7 +152,7 @@ TEST(DefinitionTest, NamesAnUnknownEpilogue) {
               HasSubstr("definition of a gemm: epilogue is 17, at most 16 is allowed"));
 }
 
-// Of the first layout, on disk as in memory of then.
+// The definition has the first layout, on disk as in memory of then.
 TEST(DefinitionTest, FieldsThatADefinitionIsTooShortForHaveTheirDefaults) {
   Gemm gemm{.m = 7, .batch = 3, .fast_accumulation = 1};
   gemm.header.bytes = kLeastBytes<Gemm>;

@@ -1,12 +1,12 @@
-// Beside cuDNN's own attributes, one of ours: what a program gives at execution for a tensor of one
-// whole number that is passed by value, such as a mask's bound.
+// Attribute of ours beside cuDNN's own: the value that a program gives at execution for a tensor of
+// one whole number that is passed by value, such as a mask's bound.
 #pragma once
 
 #include <cstdint>
 
 namespace eidolon::workload {
 
-// In the place of a cudnnBackendAttributeName_t.
+// Value in the place of a cudnnBackendAttributeName_t.
 inline constexpr std::uint32_t kDnnValue = 0xffffffff;
 
 }  // namespace eidolon::workload

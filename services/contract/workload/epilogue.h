@@ -1,4 +1,4 @@
-// What a GEMM does with its result before it is written, by numbers that the ring, the wire and
+// Operations of a GEMM on its result before it is written, by numbers that the ring, the wire and
 // profiles share. New ones go to the end.
 #pragma once
 

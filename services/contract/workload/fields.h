@@ -10,7 +10,7 @@
 
 namespace eidolon::workload {
 
-// How the key that profiles are stored under (timing/kernel/work_key.h) has a field.
+// Form in which the key that profiles are stored under (timing/kernel/work_key.h) has a field.
 enum class Key : std::uint8_t {
   kOther,      // Not, or in a form of its own.
   kShape,      // Always.

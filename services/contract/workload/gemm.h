@@ -16,7 +16,7 @@ struct Gemm {
   WorkHeader header{WorkKind::kGemm, sizeof(Gemm)};
   std::uint64_t m = 0, n = 0, k = 0, batch = 1;
   std::uint64_t lda = 0, ldb = 0, ldc = 0, ldd = 0;
-  // Between batch members, elements.
+  // Strides between batch members, in elements.
   std::uint64_t stride_a = 0, stride_b = 0, stride_c = 0, stride_d = 0;
   DataType type_a = 0, type_b = 0, type_c = 0, type_d = 0;
   std::uint32_t compute_type = 0;  // cublasComputeType_t.

@@ -9,9 +9,9 @@
 
 namespace eidolon::workload {
 
-// By name and numbers. Tail: name (name_bytes),
-// then `number_count` int64 values that size the call. flops and bytes are the shim's own count
-// from the call's arguments, for the roofline.
+// Work of a library by name and numbers. Tail: name (name_bytes), then `number_count` int64 values
+// that size the call. flops and bytes are the shim's own count from the call's arguments, for the
+// roofline.
 struct Library {
   WorkHeader header{WorkKind::kLibrary, sizeof(Library)};
   std::uint64_t flops = 0;

@@ -1,4 +1,4 @@
-// How device addresses stand in work that is told to others: blanked, so that equal work has equal
+// Form of device addresses in work that is sent to others: blanked, so that equal work has equal
 // bytes wherever its memory lies. The shim blanks; agents, timing models and replays find the
 // places again.
 #pragma once

@@ -1,4 +1,4 @@
-// How every work definition (work.h) starts.
+// Head with which every work definition (work.h) starts.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct WorkHeader {
 // types are mapped to them.
 using DataType = std::uint32_t;
 
-// Of each part of a tail that is a name, or parameters.
+// Limit of each part of a tail that is a name, or parameters.
 inline constexpr std::uint64_t kTextBytesMax = 64 * 1024;
 
 }  // namespace eidolon::workload
