@@ -31,7 +31,7 @@
 
 namespace eidolon::agent::device {
 
-// What an operation occupies while it runs.
+// Resources that an operation occupies while it runs.
 enum class Resource : std::uint8_t {
   kMultiprocessors,
   kCopyIn,    // Host to device.

@@ -23,7 +23,7 @@ class ContentionTest : public ::testing::Test {
                               .start = Us(start_us),
                               .alone = UsLong(us)});
   }
-  // By how much the other lane is delayed.
+  // Returns by how much the other lane is delayed.
   Duration Hold(int lane, std::int64_t start_us, std::int64_t us, std::uint32_t share) {
     const auto delayed = contention_.Hold(
         {.lane = lane, .share = share, .start = Us(start_us), .alone = UsLong(us)});

@@ -29,7 +29,7 @@ class Dispatcher {
   // All of them outlive it.
   explicit Dispatcher(const Parts& parts) : parts_(parts) {}
 
-  // Where an operation runs and since when the GPU knows of it.
+  // Place where an operation runs, and time since which the GPU knows of it.
   struct Place {
     std::uint16_t device = 0;
     std::uint32_t stream = 0;

@@ -87,7 +87,8 @@ class Engine {
   Result<Completion> StreamEnd(std::uint16_t device, std::uint32_t stream,
                                std::optional<std::uint64_t> ticket);
   Result<Completion> DeviceEnd(std::uint16_t device, std::optional<std::uint64_t> ticket);
-  // Of an open completion: its not_before, as it is by now. Time 0 when it has ended.
+  // Returns the earliest end of an open completion: its not_before, as it is by now. Time 0 when it
+  // has ended.
   SimTime EarliestEnd(std::uint64_t node) const { return work_.EarliestEnd(node); }
   // An event that was never recorded is complete at time 0.
   Result<Completion> EventEnd(std::uint32_t event, std::optional<std::uint64_t> ticket);

@@ -183,7 +183,8 @@ void OpenWork::BoundCollective(std::uint64_t token, SimTime end) {
   RaiseWhatWaitsFor(*node);
 }
 
-// In the order in which nodes were made, so that each is visited once, after all of its inputs.
+// Visits nodes in the order in which they were made, so that each is visited once, after all of its
+// inputs.
 void OpenWork::RaiseWhatWaitsFor(std::uint64_t node) {
   std::set<std::pair<std::uint64_t, std::uint64_t>> raised{{Find(node)->order, node}};
   while (!raised.empty()) {

@@ -35,7 +35,7 @@ class OpenWork {
     base::SimTime local_end;  // Its end on the local timeline.
     base::SimTime host_ready;
     base::Duration gap;  // From the end of its input to its start.
-    // Of a collective, whose end the network tells, the least that it takes from `ready` on.
+    // Least time that a collective takes from `ready` on, whose end the network reports.
     base::Duration duration;
     bool tells_bound = false;  // Of a collective: Sink::CollectiveBounded hears of it.
   };
@@ -62,7 +62,7 @@ class OpenWork {
   // As Assign, without a look. Requires: the signal is complete or of an operation whose owner the
   // slot is.
   void AssignOwned(Slot slot, const Signal& signal) { signals_->Put(slot, signal); }
-  // What the slot's signal stands for ends later than was said.
+  // Makes the end that the slot's signal stands for later than was reported.
   void Postpone(Slot slot, base::Duration by);
 
   // The time, or nothing while it is open; with a ticket Sink::WaitEnded then tells it later.

@@ -23,14 +23,14 @@ struct Traits {
   std::int32_t slowness = 0;
 };
 
-// Where and when the program made a call.
+// Place and time of a call of the program.
 struct Call {
   std::uint16_t device = 0;
   std::uint32_t stream = 0;
   base::SimTime host_clock;
 };
 
-// What one operation costs.
+// Cost of one operation.
 struct Work {
   base::Duration duration;  // Alone on an average device, at its burst clock.
   Resource resource = Resource::kMultiprocessors;
