@@ -1,5 +1,5 @@
-// What agents find behind the controller's gRPC face: the controller of embedded mode, or that of
-// Kubernetes.
+// Interface behind the controller's gRPC service for agents: the controller of embedded mode, or
+// that of Kubernetes.
 #pragma once
 
 #include <cstdint>

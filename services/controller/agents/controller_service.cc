@@ -95,7 +95,7 @@ v1::ControllerCommand ToCommand(const Assignment& assignment) {
   out.mutable_iterations()->set_measure(spec.iterations.measure);
   out.mutable_iterations()->set_nvtx(spec.iterations.nvtx);
   out.mutable_iterations()->set_log_pattern(spec.iterations.log);
-  // As the shim reads it (services/contract/ring/layout.h).
+  // The shim reads this flag (services/contract/ring/layout.h).
   constexpr std::uint32_t kComputeValues = 0x100;
   constexpr std::uint32_t kPlausibleValues = 0x1000;
   out.set_unknown_reads(
