@@ -34,10 +34,10 @@ std::optional<Facts> FactsOf(const job::Prediction& prediction,
 // Seconds of one rank, a mean: of all launches in an iteration, whatever runs at the same time.
 double BusySeconds(const job::KernelTime& kernel, const Facts& facts);
 
-// Whether so many seconds are worth a finding: a twentieth of the iteration.
+// Returns whether so many seconds are worth a finding: a twentieth of the iteration.
 bool Matters(double seconds, const Facts& facts);
 
-// What a rule has found. `cause` is a sentence without its full stop.
+// Result of a rule. `cause` is a sentence without its full stop.
 struct Cause {
   std::string rule;
   std::string cause;
