@@ -57,7 +57,7 @@ class ActiveRun {
   base::Result<void> SaveTimeline(const std::string& path) const;
   // The same of the recording, behind `job`: JSON that says what was run.
   base::Result<void> SaveRecording(const std::string& job, const std::string& path) const;
-  // In what the agents wrote beside the timeline.
+  // Finds the path in what the agents wrote beside the timeline.
   base::Result<critical_path::Summary> FindCriticalPath() const;
 
  private:

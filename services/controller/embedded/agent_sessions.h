@@ -32,7 +32,7 @@ class AgentSessions final : public agents::AgentHandler {
   void OnExit(agents::AgentName agent, std::string how);
 
  private:
-  // With the lock, when the agent's job still runs.
+  // Calls with the lock, when the agent's job still runs.
   void WithRun(agents::AgentName agent, const std::function<void(JobEntry&, job::Run&)>& change);
 
   ControllerState& state_;

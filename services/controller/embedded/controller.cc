@@ -22,11 +22,11 @@ constexpr std::chrono::milliseconds kTick(50);
 constexpr std::int64_t kPublishIntervalNs = 200'000'000;
 constexpr std::int64_t kSaveIntervalNs = 1'000'000'000;
 constexpr std::int64_t kExpiryIntervalNs = 1'000'000'000;
-// How often folders of controllers that were killed are looked for.
+// Interval of the search for folders of controllers that were killed.
 constexpr std::int64_t kLeftBehindIntervalNs = 5'000'000'000;
-// How often guardians of agents that do nothing are looked at.
+// Interval of the checks for guardians of agents that do nothing.
 constexpr std::int64_t kGuardianIntervalNs = 1'000'000'000;
-// How often the size of the data folder is looked at.
+// Interval at which the size of the data folder is measured.
 constexpr std::int64_t kQuotaIntervalNs = 2'000'000'000;
 // A transition that is not stored after this long is explained in the job's status.
 constexpr std::int64_t kShowWaitingNs = 1'000'000'000;
@@ -146,7 +146,7 @@ void Controller::WatchStore(std::int64_t now_ns) {
   }
 }
 
-// Whether something has to come to its end before a stop.
+// Returns whether something has to come to its end before a stop.
 bool Controller::HasUnfinished(std::int64_t now_ns) {
   bool starting = false;
   for (auto& [uid, entry] : state_.table().jobs()) {

@@ -60,7 +60,7 @@ class Controller {
   void GiveOrder(JobEntry* entry, job::Order order, Actions* actions);
   void Finish(JobEntry* entry, Actions* actions);
   void RemoveExpired(std::int64_t now_ns);
-  // Without the lock: folders and processes of controllers that were killed.
+  // Removes, without the lock, folders and processes of controllers that were killed.
   void RemoveLeftBehind() const;
   // Tells metrics, and jobs that wait for it, how the store is.
   void WatchStore(std::int64_t now_ns);
@@ -75,7 +75,7 @@ class Controller {
   SweepDriver sweeps_{&state_, &api_};
   Retention retention_{options_.retention, &state_};
   std::thread thread_;
-  // Of the control thread.
+  // Used by the control thread.
   std::int64_t expiry_checked_ns_ = 0;
   std::int64_t left_behind_checked_ns_ = 0;
   std::int64_t quota_checked_ns_ = 0;

@@ -1,4 +1,5 @@
-// What users see of records that a disk has damaged: that they are, and nothing of what they hold.
+// Tests what users see of records that a disk has damaged: that they are, and nothing of what they
+// hold.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +14,7 @@ using ::testing::HasSubstr;
 
 class ControllerDamageTest : public ControllerTest {
  protected:
-  // Behind the controller's back.
+  // Damages it behind the controller's back.
   void CloseDamageAndOpen(const std::string& sql) {
     ASSERT_TRUE(Close());
     ASSERT_TRUE(store::Database::Open(data_path() + "/jobs.db")->Execute(sql));

@@ -1,4 +1,5 @@
-// What users see of a controller whose disk is full, broken or slow: nothing that is taken back.
+// Tests what users see of a controller whose disk is full, broken or slow: nothing that is taken
+// back.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +31,7 @@ bool AwaitThat(const std::function<bool()>& done) {
   return done();
 }
 
-// Before anything else, because a database keeps what it was opened with.
+// This comes before anything else, because a database keeps what it was opened with.
 struct WithDisk {
   testing::FaultyDisk disk_;
 };
@@ -63,7 +64,7 @@ class ControllerDiskTest : public WithDisk, public ControllerTest {
   bool AwaitReady(bool ready) {
     return AwaitThat([&] { return controller_->api().CheckReady().has_value() == ready; });
   }
-  // What a user sees of a job that has ended, but whose verdict waits for the disk.
+  // Returns what a user sees of a job that has ended, but whose verdict waits for the disk.
   json AwaitWaiting(const std::string& name) {
     EXPECT_TRUE(AwaitThat([&] {
       return FindCondition(Get(name), "Running").value("reason", "") == "WaitingForStore";

@@ -64,7 +64,7 @@ class ControllerTest : public ::testing::Test {
     controller_.reset();
     return stopped;
   }
-  // As a scrape gets it.
+  // Returns the metrics as a scrape gets them.
   std::string MetricsOf() { return controller_->api().MetricsText(); }
   std::string MetricsText() { return prometheus::TextSerializer().Serialize(registry_->Collect()); }
 

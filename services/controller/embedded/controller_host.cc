@@ -24,7 +24,7 @@ using base::Result;
 
 namespace {
 
-// Of a file whose pages are damaged, not only records of it.
+// Describes the repair of a file whose pages are damaged, not only records of it.
 base::Error WithRepair(base::Error error, const std::string& folder) {
   if (error.code == base::ErrorCode::kCorrupt) {
     error.message += base::StrCat("; 'eidolon doctor --store ", folder,
@@ -35,7 +35,7 @@ base::Error WithRepair(base::Error error, const std::string& folder) {
 
 }  // namespace
 
-// In the order of construction; destroyed in reverse.
+// Parts in the order of construction; destroyed in reverse.
 struct ControllerHost::Parts {
   Parts(const ControllerHostOptions& options, const base::RealClock& clock,
         prometheus::Registry* registry)
@@ -156,7 +156,8 @@ const std::string& ControllerHost::socket() const { return parts_->socket_path; 
 const std::string& ControllerHost::token() const { return parts_->token; }
 
 std::string ControllerHost::MakeLink() {
-  // Behind '#', so that the browser keeps it to itself: in no request line, log or Referer.
+  // The code stands behind '#', so that the browser keeps it to itself: in no request line, log or
+  // Referer.
   const std::string page = "http://" + address() + "/";
   if (parts_->authorizer == nullptr) return page;
   return page + "#login=" + parts_->authorizer->logins()->MakeCode();

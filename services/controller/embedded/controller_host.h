@@ -27,7 +27,7 @@ namespace eidolon::controller::embedded {
 struct ControllerHostOptions {
   // "host:port" of REST; port 0 takes a free one; empty: the Unix socket alone.
   std::string rest_address = "127.0.0.1:8080";
-  // Where agents connect; empty: a Unix socket in a folder of its own.
+  // Address for agents; empty: a Unix socket in a folder of its own.
   std::string grpc_address;
   std::string timing_address;
   std::string network_address;
@@ -63,7 +63,7 @@ class ControllerHost {
   const std::string& address() const;
   // REST's Unix socket; empty: there is none.
   const std::string& socket() const;
-  // What REST asks for; empty without authentication.
+  // Returns what REST asks for; empty without authentication.
   const std::string& token() const;
   // The address of the status page for a browser, with a code that opens it once.
   std::string MakeLink();

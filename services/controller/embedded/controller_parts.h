@@ -1,4 +1,4 @@
-// What the embedded controller is given: its options, and the services that it uses.
+// Parts of the embedded controller: its options, and the services that it uses.
 #pragma once
 
 #include <cstddef>

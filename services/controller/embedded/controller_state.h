@@ -27,7 +27,7 @@
 
 namespace eidolon::controller::embedded {
 
-// How long a stop waits for what must be stored.
+// Returns how long a stop waits for what must be stored.
 inline constexpr std::chrono::milliseconds kStoreLimit(10'000);
 
 // The name of a job at the network service.
@@ -56,7 +56,7 @@ class ControllerState {
                     const std::string& message = "");
   // Says in the status of each job that waits what it waits for.
   void PublishQueue();
-  // From being started to running.
+  // Takes the job from being started to running.
   void Activate(JobEntry* entry, std::unique_ptr<ActiveRun> run);
   // From running to being ended: its agents are gone.
   std::unique_ptr<ActiveRun> Deactivate(JobEntry* entry);
@@ -72,7 +72,7 @@ class ControllerState {
   const std::string& quota_error() const { return quota_error_; }
   void SetQuotaError(std::string error);
 
-  // For the control thread, which does it without the lock.
+  // Queues an action for the control thread, which does it without the lock.
   void Later(Action action) { later_.push_back(std::move(action)); }
   std::vector<Action> TakeLater() { return std::exchange(later_, {}); }
   bool HasLater() const { return !later_.empty(); }

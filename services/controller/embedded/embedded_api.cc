@@ -32,7 +32,7 @@ std::unexpected<ApiError> RefuseDamaged(const JobEntry& entry) {
                                                        "' is damaged: ", entry.damage));
 }
 
-// Of a job that has not started.
+// Returns the condition of a job that has not started.
 job::Condition WaitsFor(bool suspend, const std::string& now) {
   const auto why = suspend ? job::reason::kSuspended : job::reason::kQueued;
   return {std::string(job::condition::kScheduled), false, std::string(why),

@@ -97,7 +97,7 @@ class EmbeddedApi final : public rest::Api {
 
   ControllerState& state_;
   EmbeddedSweeps sweeps_;
-  // By namespace and key; guarded by the state's lock.
+  // Requests by namespace and key; guarded by the state's lock.
   std::map<std::pair<std::string, std::string>, Creating> creating_;
 };
 

@@ -66,7 +66,7 @@ class FakeAgent {
   v1::Assignment assignment_;
 };
 
-// What an agent does after its assignment. Answers how its process ends.
+// Actions of an agent after its assignment. Answers how its process ends.
 using AgentScript = std::function<std::string(FakeAgent&)>;
 
 // Thread safe.

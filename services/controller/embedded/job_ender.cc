@@ -67,7 +67,7 @@ void JobEnder::Conclude(std::int64_t uid, ActiveRun* run) {
                 .critical_path = path && *path ? job::ToJson(**path) : nlohmann::json()});
 }
 
-// With what was run and what was predicted, so that a replay can be compared.
+// Saves it with what was run and what was predicted, so that a replay can be compared.
 base::Result<void> JobEnder::SaveRecording(std::int64_t uid, const ActiveRun& run) {
   nlohmann::json head;
   {

@@ -18,7 +18,8 @@ class JobEnder {
   // The state must outlive it.
   explicit JobEnder(ControllerState* state) : state_(*state) {}
 
-  // Of a job whose agents are gone. Without the lock: keeps event logs and output, judges the run.
+  // Concludes a job whose agents are gone. Without the lock: keeps event logs and output, judges
+  // the run.
   void Conclude(std::int64_t uid, ActiveRun* run);
   // Stores how a job has ended; it is over when that is done, or gone when it was deleted
   // meanwhile. `filled`: its status but for the verdict. Requires: the lock.

@@ -19,8 +19,8 @@ using base::Result;
 
 namespace {
 
-// Before an agent starts for each server that the job names: a recording of a few kilobytes can
-// name thousands.
+// Called before an agent starts for each server that the job names: a recording of a few kilobytes
+// can name thousands.
 Result<void> CheckRecording(const job::ResolvedJob& resolved) {
   const std::string& path = resolved.spec.replay.recording;
   if (path.empty()) return {};

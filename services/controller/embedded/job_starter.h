@@ -27,7 +27,7 @@ class JobStarter {
              JobEnder* ender)
       : options_(options), state_(*state), agents_(*agents), ender_(*ender) {}
 
-  // Where agents find the gRPC service. Call once, before the first start.
+  // Sets the address at which agents find the gRPC service. Call once, before the first start.
   void SetAddress(const std::string& address) { address_ = address; }
   // Starts the job, or ends it with the reason why it cannot start. Requires: it was taken from
   // the queue and `starting` is set.

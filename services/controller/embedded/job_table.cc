@@ -32,7 +32,7 @@ std::optional<std::int64_t> EndOf(const json& status) {
   return base::ParseUtc(found->get<std::string>());
 }
 
-// Whether the store has a cluster.
+// Returns whether the store has a cluster.
 Result<bool> Holds(store::JobStore& store, const std::string& name_space, const std::string& name) {
   const auto clusters = store.LoadClusters();
   if (!clusters) return std::unexpected(clusters.error());
@@ -47,7 +47,7 @@ JobEntry::JobEntry() = default;
 JobEntry::JobEntry(JobEntry&&) noexcept = default;
 JobEntry::~JobEntry() = default;
 
-// What the controller says of the object itself.
+// Fills in the controller's part of the metadata.
 void FillInMetadata(const JobEntry& job, json* metadata) {
   (*metadata)["uid"] = std::to_string(job.uid);
   (*metadata)["resourceVersion"] = std::to_string(job.version);
@@ -187,7 +187,7 @@ void JobTable::Interrupt(JobEntry* entry) {
                          "the controller ended while the job ran, or before it could store how the "
                          "job ended; submit it again to repeat it",
                          now});
-  // What was measured before stays in the status.
+  // The status keeps what was measured before.
   json status = entry->status;
   status["conditions"] = entry->conditions.ToJson();
   status["phase"] = job::Name(job::Phase::kInterrupted);

@@ -100,7 +100,7 @@ class JobTable {
   Asked Create(const std::string& name_space, const job::ParsedJob& parsed,
                const nlohmann::json& document, job::Conditions conditions,
                const std::optional<store::IdempotentRequest>& request, Created then);
-  // What a request with this key created.
+  // Returns what a request with this key created.
   const store::JobStore::Remembered* FindRequest(const std::string& name_space,
                                                  const std::string& key) const;
   // Renders the status anew and counts a change. `save`: also into the store, when that is easy.
@@ -121,7 +121,7 @@ class JobTable {
   void ShowWaiting(JobEntry* job, const base::Error& why);
   // The complete document.
   static nlohmann::json Render(const JobEntry& job);
-  // What a list shows of it (controller/job/summary.h).
+  // Returns what a list shows of it (controller/job/summary.h).
   static nlohmann::json RenderSummary(const JobEntry& job);
 
   Asked CreateCluster(const std::string& name_space, const job::ParsedCluster& parsed,
@@ -152,7 +152,7 @@ class JobTable {
   void LoadJob(const store::StoredJob& stored, std::vector<std::int64_t>* waiting);
   // Of damaged jobs: they never run, and nothing is written to their rows.
   void ShowDamaged(const store::StoredJob& stored, const std::string& damage);
-  // Of a job that ran when an earlier controller ended.
+  // Interrupts a job that ran when an earlier controller ended.
   void Interrupt(JobEntry* entry);
 
   store::DataDirectory directory_;

@@ -1,4 +1,4 @@
-// How busy this machine's processors are, by the kernel's own count (proc_stat(5)).
+// Measures how busy this machine's processors are, by the kernel's own count (proc_stat(5)).
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,19 @@
 
 namespace eidolon::controller::embedded {
 
-// Since the machine started, in clock ticks of all processors together.
+// Time since the machine started, in clock ticks of all processors together.
 struct ProcessorTime {
   std::uint32_t processors = 0;
   std::uint64_t busy = 0;
   std::uint64_t all = 0;
 };
 
-// Of the text of /proc/stat; nothing when it is something else. Any text is accepted.
+// Parses the text of /proc/stat; nothing when it is something else. Any text is accepted.
 std::optional<ProcessorTime> ParseProcessorTime(std::string_view text);
 // Now; nothing when the kernel does not tell.
 std::optional<ProcessorTime> ReadProcessorTime();
 
-// Between two readings; nothing when no time has passed.
+// Returns the load between two readings; nothing when no time has passed.
 std::optional<job::MachineLoad> LoadBetween(const ProcessorTime& before,
                                             const ProcessorTime& after);
 

@@ -11,8 +11,8 @@
 
 namespace eidolon::controller::embedded {
 
-// Of the control thread. Jobs that run, wait or belong to a sweep that goes on are left alone; so
-// are jobs with damaged records, which somebody should look at.
+// Used by the control thread. Jobs that run, wait or belong to a sweep that goes on are left alone;
+// so are jobs with damaged records, which somebody should look at.
 class Retention {
  public:
   // The state must outlive it.

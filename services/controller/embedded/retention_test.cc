@@ -1,4 +1,4 @@
-// What a controller keeps of jobs that are over, and when it takes no more in.
+// Tests what a controller keeps of jobs that are over, and when it accepts no more.
 #include "services/controller/embedded/retention.h"
 
 #include <gmock/gmock.h>

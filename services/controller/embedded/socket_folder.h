@@ -20,7 +20,7 @@ class SocketFolder {
 
   const std::string& path() const { return directory_.path(); }
   std::string PathOf(std::string_view name) const;
-  // As gRPC takes it.
+  // Returns the address as gRPC takes it.
   std::string AddressOf(std::string_view name) const { return "unix:" + PathOf(name); }
 
  private:

@@ -11,7 +11,7 @@ using rest::ApiResult;
 
 namespace {
 
-// How long a user waits for the disk.
+// Returns how long a user waits for the disk.
 constexpr std::chrono::milliseconds kAnswerLimit(5'000);
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What users are told when something cannot be done, or stored.
+// Messages for users when something cannot be done, or stored.
 #pragma once
 
 #include <expected>
@@ -12,7 +12,7 @@ namespace eidolon::controller::embedded {
 
 std::unexpected<rest::ApiError> Refuse(base::ErrorCode code, std::string message);
 std::unexpected<rest::ApiError> Refuse(const base::Error& error);
-// Of a document: each problem.
+// Refuses a document with each problem.
 std::unexpected<rest::ApiError> Refuse(std::string_view kind, job::Problems problems);
 // With 507: the data folder is larger than it may be.
 std::unexpected<rest::ApiError> RefuseOverQuota(const std::string& why);

@@ -1,4 +1,4 @@
-// What the tables of objects share: how a document is kept, and read back.
+// Functions that the tables of objects share: how a document is kept, and read back.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -22,7 +22,7 @@ nlohmann::json ParseStored(const std::string& text);
 // A label of an accepted document; empty: it has none.
 std::string LabelOf(const nlohmann::json& document, const char* label);
 
-// What is shown in the place of a damaged record.
+// Object that is shown in the place of a damaged record.
 struct DamagedObject {
   std::string_view kind;   // Of its document: "SimulationJob".
   std::string record;      // "job 7".

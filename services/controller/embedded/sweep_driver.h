@@ -32,7 +32,7 @@ class SweepDriver {
  private:
   // A sweep and its jobs, as they were at one moment.
   struct Seen;
-  // What the thread remembers of a sweep.
+  // State that the thread keeps of a sweep.
   struct Memory {
     std::map<std::string, std::string> refused;  // Jobs, and why.
     std::string trouble;
@@ -47,14 +47,14 @@ class SweepDriver {
   Seen Look(const SweepEntry& entry);
   void Step(std::int64_t uid);
   void Create(const Seen& seen, const nlohmann::json& job, Memory* memory);
-  // Whether another one has the job's name for good.
+  // Returns whether another one has the job's name for good.
   bool IsNameTaken(const Seen& seen, const std::string& job);
   void DeleteJobs(std::int64_t uid, const Seen& seen);
 
   ControllerState& state_;
   rest::Api& api_;
   std::thread thread_;
-  // Of the thread.
+  // Used by the thread.
   std::map<std::int64_t, Memory> memories_;
   std::size_t jobs_seen_ = 0;
   std::size_t ends_seen_ = 0;

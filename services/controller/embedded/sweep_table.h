@@ -51,7 +51,7 @@ class SweepTable {
 
   SweepEntry* Find(std::int64_t uid);
   SweepEntry* Find(const std::string& name_space, const std::string& name);
-  // By uid: in order of creation.
+  // Returns sweeps by uid: in order of creation.
   const std::map<std::int64_t, SweepEntry>& all() const { return sweeps_; }
 
   std::int64_t last_version() const { return last_version_; }
