@@ -12,7 +12,7 @@
 namespace eidolon::controller::http {
 namespace {
 
-// Of one connection at a time, so that the others have their turn.
+// Rounds of one connection at a time, so that the others have their turn.
 constexpr int kRounds = 4;
 constexpr std::size_t kReadBytes = 16u << 10;
 

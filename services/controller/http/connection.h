@@ -72,21 +72,21 @@ class Connection {
   bool has_request() const;
   // The path of the request. Requires: has_request.
   const std::string& path() const { return reader_.path(); }
-  // What the reader refuses, until Refuse.
+  // Returns what the reader refuses, until Refuse.
   const Refusal* refusal() const;
   // Whether this is a last answer or later: it counts as a connection no more.
   bool last() const { return phase_ != Phase::kReading && outbox_ == nullptr; }
-  // Whether bytes of a request have come that is not being answered yet.
+  // Returns whether bytes of a request have come that is not being answered yet.
   bool started() const;
-  // Whether no request has been complete yet.
+  // Returns whether no request has been complete yet.
   bool first() const { return first_; }
   // Events of epoll that are wanted now.
   std::uint32_t interest() const;
-  // When the connection is too late with what it does now; the largest number: never.
+  // Returns when the connection is too late with what it does now; the largest number: never.
   std::int64_t deadline() const;
-  // What was too late.
+  // Returns what was too late.
   Refusal Lateness() const;
-  // Since when it waits for the client; nothing when it waits for us.
+  // Returns the time since which it waits for the client; nothing when it waits for us.
   std::optional<std::int64_t> waiting_since() const;
   std::size_t request_bytes() const { return reader_.memory() + taken_bytes_; }
   std::size_t answer_bytes() const { return out_.size() - sent_; }

@@ -33,7 +33,7 @@ constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr std::int64_t kAcceptPauseNs = 100 * kMillisecond;
 // A reader that has not kept up for this long may have to make room.
 constexpr std::int64_t kSlowNs = 1000 * kMillisecond;
-// How long Stop waits for readers.
+// Time that Stop waits for readers.
 constexpr std::int64_t kStopNs = 2000 * kMillisecond;
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
@@ -357,7 +357,7 @@ bool Connections::HasRoomForRequest(const std::string& client, std::int64_t now)
 }
 
 bool Connections::RelieveOnce(Phase phase, const std::string& client, std::int64_t now) {
-  // What could be given back, by client.
+  // Bytes that could be given back, by client.
   std::map<std::string, std::size_t> held;
   const auto bytes_of = [phase](const Connection& at) -> std::size_t {
     const bool holds = phase == Phase::kReading ? at.started() : at.answer_bytes() > 0;

@@ -26,13 +26,13 @@ struct ConnectionEvents {
   std::function<void(Request, const Peer&, std::shared_ptr<Outbox>)> on_request;
   // The whole answer, head and body, to what is refused.
   std::function<std::string(const Refusal&)> to_answer;
-  // Whether a path is answered on connections over the limits, too.
+  // Function that decides whether a path is answered on connections over the limits, too.
   std::function<bool(const std::string& path)> is_unlimited;
   // The user at the other end of a TCP connection; null: limits go by address.
   std::function<std::optional<uid_t>(int socket)> find_user;
   // Something was refused, with an answer or without.
   std::function<void(const Refusal&)> on_refusal;
-  // How many connections are open.
+  // Function that receives the number of open connections.
   std::function<void(std::size_t)> on_count;
 };
 

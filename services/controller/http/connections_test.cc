@@ -290,7 +290,7 @@ TEST_F(ConnectionsTest, AnswersLivezOverEveryLimit) {
   }
   Await([this] { return waiting_ == 3; });
 
-  // Of the client that has too many, and of one that finds no room.
+  // One is of the client that has too many, and one of a client that finds no room.
   for (const char* from : {"", "127.0.0.3"}) {
     EXPECT_THAT(Ask(Get("/livez"), from), EndsWith("ok")) << from;
     EXPECT_THAT(Ask(Get("/livez?a=b"), from), EndsWith("ok")) << from;

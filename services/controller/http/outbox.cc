@@ -5,7 +5,7 @@
 namespace eidolon::controller::http {
 namespace {
 
-// How far a worker runs ahead of the reader of an answer that goes on.
+// Limit of how far a worker runs ahead of the reader of an answer that goes on.
 constexpr std::size_t kAheadBytesMax = 128u << 10;
 
 }  // namespace

@@ -23,7 +23,7 @@ class Outbox {
   bool Write(std::string_view bytes, bool wait);
   // The answer is complete; `keep_open`: the connection may be used again.
   void Finish(bool keep_open);
-  // Whether the connection is gone.
+  // Returns whether the connection is gone.
   bool gone() const;
   // Whether the client may still want more: one that has ended its side gets what was asked for,
   // but nothing that goes on.

@@ -17,13 +17,13 @@ struct Peer {
   std::optional<uid_t> user = std::nullopt;
 };
 
-// Of a connected socket; nothing when it is connected no more.
+// Returns the peer of a connected socket; nothing when it is connected no more.
 std::optional<Peer> PeerOf(int socket);
 
 // The user of a peer's address, when it came over a Unix socket.
 std::optional<uid_t> UserOf(std::string_view address);
 
-// What limits per client go by: the user, or else the address.
+// Returns what limits per client go by: the user, or else the address.
 std::string ClientOf(const Peer& peer);
 
 // Of an address alone: the address, the /64 network of an IPv6 address (one machine may

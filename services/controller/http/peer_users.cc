@@ -114,7 +114,8 @@ Found AskKernel(int kernel, const DiagRequest& request) {
   return {};
 }
 
-// As /proc/net/tcp writes it: the address's words as numbers of this machine, and the port.
+// Formats an address as /proc/net/tcp does: the address's words as numbers of this machine, and the
+// port.
 std::string InTable(const Endpoint& end) {
   std::array<char, 48> text = {};
   int at = 0;
@@ -158,7 +159,7 @@ std::optional<uid_t> PeerUsers::Find(int socket) {
   const auto peer = ToEndpoint(peer_storage);
   const auto own = ToEndpoint(own_storage);
   if (!peer || !own || peer->family != own->family) return std::nullopt;
-  // Of this machine: over loopback, or from the very address that it asks.
+  // The peer is on this machine: over loopback, or from the very address that it asks.
   if (!peer->IsLoopback() && peer->address != own->address) return std::nullopt;
   if (kernel_.valid()) {
     const Found found = AskKernel(kernel_.get(), ToRequest(*peer, *own, ++sequence_));

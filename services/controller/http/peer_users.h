@@ -1,5 +1,5 @@
-// Which user of this machine is at the other end of a TCP connection of loopback, so that limits go
-// by user: all of them come from 127.0.0.1.
+// Identifies the user of this machine at the other end of a TCP connection of loopback, so that
+// limits go by user: all of them come from 127.0.0.1.
 #pragma once
 
 #include <sys/types.h>
@@ -10,17 +10,17 @@
 
 namespace eidolon::controller::http {
 
-// Not thread safe. A lookup is one exchange with the kernel (sock_diag(7)), or where it has none a
-// reading of at most kTableLinesMax lines of /proc/net/tcp.
+// This class is not thread-safe. A lookup is one exchange with the kernel (sock_diag(7)), or where
+// it has none a reading of at most kTableLinesMax lines of /proc/net/tcp.
 class PeerUsers {
  public:
   static constexpr int kTableLinesMax = 4096;
 
   PeerUsers();
 
-  // Of a connected TCP socket. Nothing for a peer on another machine, and for one that has closed
-  // its socket: the kernel shows such a socket as root's. Not for
-  // authentication: the socket may have been passed on by another user.
+  // Finds the user of a connected TCP socket. Nothing for a peer on another machine, and for one
+  // that has closed its socket: the kernel shows such a socket as root's. Not for authentication:
+  // the socket may have been passed on by another user.
   std::optional<uid_t> Find(int socket);
 
  private:

@@ -18,7 +18,7 @@ enum class Reason {
   kMemory,             // Unfinished requests or unread answers hold too much.
 };
 
-// In snake_case, for the label of the metric.
+// Returns the name in snake_case, for the label of the metric.
 std::string_view Name(Reason reason);
 
 struct Refusal {

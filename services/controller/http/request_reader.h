@@ -31,7 +31,7 @@ struct Request {
   std::string body;
 };
 
-// Not thread safe.
+// This class is not thread-safe.
 class RequestReader {
  public:
   enum class State {

@@ -23,7 +23,7 @@ Request ReadSlowly(const std::string& text) {
   return reader.state() == State::kComplete ? reader.Release() : Request();
 }
 
-// What is refused, whole and byte by byte alike.
+// Returns what is refused, whole and byte by byte alike.
 Refusal RefusalOf(const std::string& text) {
   RequestReader whole({});
   RequestReader slow({});

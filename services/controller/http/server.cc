@@ -10,11 +10,12 @@
 namespace eidolon::controller::http {
 namespace {
 
-// What httplib compares with INVALID_SOCKET to see whether it is being stopped; never used as one.
+// Value that httplib compares with INVALID_SOCKET to see whether it is being stopped; never used as
+// one.
 constexpr socket_t kServing = 0;
-// Of a body whose document may take much memory.
+// Size from which a body's document may take much memory.
 constexpr std::size_t kLargeBodyBytes = 64u << 10;
-// Of an answer whose making took many times as much.
+// Size from which the making of an answer took many times as much.
 constexpr std::size_t kLargeAnswerBytes = 128u << 10;
 
 // A complete request as the library reads it, and its way to the outbox.

@@ -33,7 +33,7 @@ struct ServerOptions {
   std::string unlimited = "/livez";
 };
 
-// What happens beside answers. Called on the poller's thread: none may wait.
+// Events besides answers. Called on the poller's thread: none may wait.
 struct ServerEvents {
   std::function<std::string(const Refusal&)> to_answer;
   // The user at the other end of a TCP connection; null: limits go by address.
