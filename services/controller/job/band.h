@@ -12,7 +12,7 @@
 
 namespace eidolon::controller::job {
 
-// Of one step or of several; any one unit of time.
+// Part of one step or of several; any one unit of time.
 struct HostPart {
   double length = 0;
   double gaps = 0;  // The GPU waited for the host's calls.

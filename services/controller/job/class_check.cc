@@ -16,7 +16,7 @@ constexpr std::uint64_t kParts = 100;  // A difference counts from one of these 
 
 double Milliseconds(std::uint64_t picoseconds) { return static_cast<double>(picoseconds) / 1e9; }
 
-// What kernels and the collectives behind them do not share with others.
+// Returns what kernels and the collectives behind them do not share with others.
 std::uint64_t BusyOf(const RankIteration& iteration) { return iteration.breakdown.compute; }
 
 // A mirrored rank of the class, near the middle; nothing when there is none.

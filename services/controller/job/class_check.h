@@ -1,5 +1,5 @@
-// Whether live ranks of a folded job that are taken to be alike have used memory and time alike.
-// Mirrored ranks are mirrored from the live ranks next to them: where two neighbours differ,
+// Checks whether live ranks of a folded job that are assumed to be alike have used memory and time
+// alike. Mirrored ranks are mirrored from the live ranks next to them: where two neighbours differ,
 // nothing says which of the two the ranks between are like.
 #pragma once
 

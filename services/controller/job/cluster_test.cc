@@ -146,7 +146,7 @@ INSTANTIATE_TEST_SUITE_P(
               "/fabric/switches", "name 'left' twice"}),
     [](const auto& row) { return std::string(row.param.name); });
 
-// What jobs and `eidolon net` make of one description. JSON is YAML.
+// Results of jobs and of `eidolon net` for one description. JSON is YAML.
 struct BothSides {
   explicit BothSides(const json& document) {
     Fields fields(document, "", &problems);

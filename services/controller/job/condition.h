@@ -60,7 +60,7 @@ inline constexpr std::string_view kServiceLost = "ServiceLost";
 inline constexpr std::string_view kUnsupportedCall = "UnsupportedCall";
 inline constexpr std::string_view kRingDamaged = "RingDamaged";
 inline constexpr std::string_view kNoIterations = "NoIterations";
-// Of a sweep: Complete, Failed.
+// Reasons of a sweep: Complete, Failed.
 inline constexpr std::string_view kPointsPredicted = "PointsPredicted";
 inline constexpr std::string_view kNoPrediction = "NoPrediction";
 inline constexpr std::string_view kStuck = "Stuck";
@@ -104,7 +104,7 @@ struct Condition {
   bool operator==(const Condition&) const = default;
 };
 
-// Where a job stands, derived from its conditions; also the word shown in tables.
+// State of a job, derived from its conditions; also the word shown in tables.
 enum class Phase { kPending, kRunning, kComplete, kFailed, kInterrupted };
 std::string_view Name(Phase phase);
 inline bool IsOver(Phase phase) { return phase != Phase::kPending && phase != Phase::kRunning; }

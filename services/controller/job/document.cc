@@ -45,7 +45,7 @@ class JsonGuard {
     }
     const bool ends =
         event == json::parse_event_t::object_end || event == json::parse_event_t::array_end;
-    // As many keys as values.
+    // The limit of keys is that of values.
     if (!ends && ++nodes_ > 2 * kBounds.values_max) {
       throw yaml::Refusal{StrCat("more than ", kBounds.values_max, " values; write fewer")};
     }

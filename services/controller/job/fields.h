@@ -58,7 +58,7 @@ class Fields {
   void Finish();
 
   const std::string& pointer() const { return pointer_; }
-  // Of the whole document so far.
+  // Returns the number of problems of the whole document so far.
   std::size_t ProblemCount() const { return problems_->size(); }
   Problems* problems() const { return problems_; }
 

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-// Of a mesh: pipeline, tensor, expert, data in two levels, and one to spare.
+// Number of dimensions of a mesh: pipeline, tensor, expert, data in two levels, and one to spare.
 constexpr std::size_t kDimensionsMax = 6;
 
 std::optional<std::uint32_t> ReadCount(const json& entry, const char* name) {

@@ -1,5 +1,5 @@
-// Where a job's host time comes from: what the program does between its CUDA calls, and what those
-// take (docs/host_time.md).
+// Defines where a job's host time comes from: what the program does between its CUDA calls, and
+// what those take (docs/host_time.md).
 #pragma once
 
 #include <array>
@@ -15,14 +15,14 @@ enum class HostModel : std::uint8_t {
   kFixed,    // Calls and operators alone, whose numbers never change: bit-identical runs.
 };
 
-// As jobs and reports have them, in the order of the enumeration.
+// Names as jobs and reports have them, in the order of the enumeration.
 inline const std::array<std::string, 3> kHostModelNames = {"measured", "counted", "fixed"};
 
 inline const std::string& NameOf(HostModel model) {
   return kHostModelNames[static_cast<std::size_t>(model)];
 }
 
-// How the program's own work was timed.
+// Source of the time of the program's own work.
 struct HostTime {
   HostModel model = HostModel::kCounted;
   std::string cpu;              // The target's processor.

@@ -13,7 +13,7 @@ namespace {
 // computes between its calls at all (docs/host_time.md).
 constexpr double kMeasuredError = 0.12;
 constexpr double kFixedError = 0.20;
-// Of a ratio that the job gives itself.
+// Error of a ratio that the job gives itself.
 constexpr double kGivenRatioError = 0.10;
 
 }  // namespace

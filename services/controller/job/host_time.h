@@ -1,4 +1,4 @@
-// How a job's host time is obtained, and how far off it may be.
+// Describes how a job's host time is obtained, and how far off it may be.
 #pragma once
 
 #include "services/controller/job/job.h"

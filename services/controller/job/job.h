@@ -22,12 +22,12 @@ namespace eidolon::controller::job {
 // Where jobs run: some fields exist in one of the two only.
 enum class Mode { kEmbedded, kKubernetes };
 
-// Of limits.stillSeconds: longer than pauses of a program that goes on.
+// Default of limits.stillSeconds: longer than pauses of a program that goes on.
 inline constexpr std::int64_t kStillSecondsDefault = 120;
 // Of limits.scheduleSeconds: a node of an autoscaler is there by then.
 inline constexpr std::int64_t kScheduleSecondsDefault = 300;
 inline constexpr std::uint32_t kBackoffLimitDefault = 3;
-// Of limits.logBytes.
+// Least value of limits.logBytes.
 inline constexpr std::uint64_t kLogBytesMin = 1u << 20;
 inline constexpr std::uint64_t kLogBytesDefault = 64u << 20;
 inline constexpr std::uint64_t kLogBytesMax = std::uint64_t{1} << 40;
@@ -42,7 +42,7 @@ struct IterationRule {
   std::uint64_t parameters = 0;  // Of the model; 0: not told.
 };
 
-// Which ranks run as processes, and which are mirrored from them (services/contract/folding).
+// Ranks that run as processes, and ranks that are mirrored from them (services/contract/folding).
 struct FoldingSpec {
   enum class Mode {
     kAuto,      // Folds when this machine's memory does not hold all ranks.
@@ -54,7 +54,7 @@ struct FoldingSpec {
   std::vector<std::uint32_t> live;  // Ranks that run besides.
 };
 
-// What the timeline shows: the first iterations behind the warm-up.
+// Contents of the timeline: the first iterations behind the warm-up.
 struct TimelineSpec {
   std::uint32_t iterations = 0;      // 0: there is none.
   std::vector<std::uint32_t> ranks;  // Empty: all.

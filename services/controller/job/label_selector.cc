@@ -36,7 +36,7 @@ std::unexpected<base::Error> NotUnderstood(std::string_view text) {
                    "'team!=a', 'team', '!team', 'team in (a, b)' or 'team notin (a)'"));
 }
 
-// At commas that stand in no brackets.
+// Splits at commas that stand in no brackets.
 std::vector<std::string_view> Parts(std::string_view text) {
   std::vector<std::string_view> parts;
   std::size_t begin = 0;

@@ -459,9 +459,9 @@ void Measurement::AddUsage(Prediction* prediction) const {
   CountGpus(prediction);
 }
 
-// By what the optimizer touched in the first measured iteration. Where that does not fit together,
-// kernels were taken for an optimizer's that are none, and nothing is told: parameters have
-// gradients of their number, and all of them lie in the rank's allocations.
+// Splits by what the optimizer touched in the first measured iteration. Where that does not fit
+// together, kernels were taken for an optimizer's that are none, and nothing is told: parameters
+// have gradients of their number, and all of them lie in the rank's allocations.
 void Measurement::SplitAllocations(Prediction* prediction) const {
   const std::vector<const Iteration*> measured = Measured();
   if (measured.empty()) return;

@@ -1,4 +1,4 @@
-// From what agents report to a prediction. Pure bookkeeping on integers: the same reports give the
+// Makes a prediction of what agents report. Pure bookkeeping on integers: the same reports give the
 // same prediction in whatever order they arrive.
 //
 // The time of iteration i of a job is
@@ -111,15 +111,15 @@ class Measurement {
   // Iterations of any rank.
   std::uint32_t seen() const { return static_cast<std::uint32_t>(iterations_.size()); }
 
-  // What is known so far. `measured_iterations` is 0 when no iteration after warm-up is finished:
-  // then it tells of the whole program, once that is known. Memory and calls are reported all the
-  // same.
+  // Returns what is known so far. `measured_iterations` is 0 when no iteration after warm-up is
+  // finished: then it tells of the whole program, once that is known. Memory and calls are reported
+  // all the same.
   Prediction Predict() const;
 
  private:
-  // By name, family and source.
+  // Kernels by name, family and source.
   using Kernels = std::map<std::array<std::string, 3>, KernelTime>;
-  // What is kept of one iteration: order-independent sums and maxima over ranks.
+  // State of one iteration: order-independent sums and maxima over ranks.
   struct Iteration {
     std::set<std::int32_t> ranks;
     std::uint64_t start_ps = 0;
@@ -166,7 +166,7 @@ class Measurement {
                      Prediction* prediction) const;
   void AddBalance(const std::vector<const Iteration*>& repeating, Prediction* prediction) const;
   void AddUnevenness(const std::vector<const Iteration*>& measured, Prediction* prediction) const;
-  // Of the repeating ones; kernels of the first measured one.
+  // Adds the shares of the repeating iterations; kernels of the first measured one.
   void AddShares(const Iteration& first, const std::vector<const Iteration*>& repeating,
                  Prediction* prediction) const;
   void AddEffort(const GpuEffort& effort, Prediction* prediction) const;

@@ -1,4 +1,4 @@
-// What both kinds of document begin with: apiVersion, kind and metadata.
+// Reads the beginning of both kinds of document: apiVersion, kind and metadata.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ bool IsDnsLabel(std::string_view text);
 // The same, but it may begin with a digit (RFC 1123): what Kubernetes lets namespaces be.
 bool IsNamespaceName(std::string_view text);
 
-// What the two ask for, to follow the name of a field.
+// Rule for the two, to follow the name of a field.
 inline constexpr char kNameRule[] =
     "must be at most 63 lower-case letters, digits and '-', beginning with a letter and ending "
     "with a letter or digit";

@@ -11,16 +11,16 @@
 
 namespace eidolon::controller::job {
 
-// Of the spec of a job, as JSON. Its pods and the status have the most of it again.
+// Limit of the spec of a job, as JSON. Its pods and the status have the most of it again.
 inline constexpr std::size_t kJobSpecBytesMax = std::size_t{256} << 10;
 // Of a cluster, whose status has it again, with every field: so have the jobs on it.
 inline constexpr std::size_t kClusterSpecBytesMax = std::size_t{384} << 10;
 // Of a sweep's matrix, multiplied out: the status has the values of every point.
 inline constexpr std::size_t kPointsBytesMax = std::size_t{256} << 10;
-// Of the message of a condition.
+// Limit of the message of a condition.
 inline constexpr std::size_t kMessageBytesMax = std::size_t{16} << 10;
 
-// Of a value as JSON.
+// Returns the size of a value as JSON.
 std::size_t SizeOf(const nlohmann::json& value);
 // Reports a spec that is larger than `bytes_max`, with its largest field.
 void CheckSpecSize(const nlohmann::json& document, std::size_t bytes_max, Problems* problems);

@@ -42,7 +42,7 @@ TEST(ObjectSizeTest, AJobThatItsStatusDoesNotFitBesideIsRefusedByItsLargestField
   EXPECT_THAT(ParseJob(JobOf({{"env", environment}}), Mode::kKubernetes).problems, IsEmpty());
 }
 
-// Of what the schema of the definition does not look into.
+// The schema of the definition does not look into these.
 TEST(ObjectSizeTest, FieldsOfPodsCountWhateverTheyHold) {
   json volumes = json::array();
   volumes.push_back({{"name", "a"}, {"configMap", {{"name", std::string(300'000, 'x')}}}});

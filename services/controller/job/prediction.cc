@@ -40,8 +40,8 @@ std::uint64_t OptimizerBytes(const RankMemory& rank) {
   return rank.parameter_bytes + rank.gradient_bytes + rank.optimizer_state_bytes;
 }
 
-// What is told. Gradients may come to lie where activations were: all of them together may be more
-// than there is, and nothing is other then.
+// Returns what is told. Gradients may come to lie where activations were: all of them together may
+// be more than there is, and nothing is other then.
 json AllocationsToJson(const RankMemory& rank) {
   const std::uint64_t told = OptimizerBytes(rank);
   json parts = json::object();

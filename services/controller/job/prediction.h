@@ -52,7 +52,7 @@ struct WorkCounts {
   bool operator==(const WorkCounts&) const = default;
 };
 
-// Of the whole job in an iteration, a mean.
+// Tokens of the whole job in an iteration, a mean.
 struct TokenCount {
   bool is_declared = false;       // By the job; else by its launches.
   double per_iteration = 0;       // 0: not known.
@@ -112,7 +112,8 @@ struct ProgramSeconds {
   std::uint64_t launches = 0;  // Of all ranks.
 };
 
-// What the job ran on: its cluster with every default filled in, and how much of it was used.
+// Target on which the job ran: its cluster with every default filled in, and how much of it was
+// used.
 struct Target {
   std::uint32_t servers = 0;
   std::uint32_t ranks = 0;  // Mirrored ones included.
@@ -136,7 +137,7 @@ struct CoverageShares {
   double assumed = 0;
 };
 
-// Of a folded job: what ran, and what was mirrored from it.
+// Summary of a folded job: what ran, and what was mirrored from it.
 struct FoldingSummary {
   std::uint32_t ranks = 0;
   std::uint32_t mirrored = 0;

@@ -1,5 +1,5 @@
-// What is wrong with a document: one problem per wrong field, for people to fix it. The same list
-// goes into the answer of the HTTP face and to the terminal.
+// Problems of a document: one per wrong field, for people to fix it. The same list goes into the
+// answer of the HTTP face and to the terminal.
 #pragma once
 
 #include <span>

@@ -1,5 +1,6 @@
-// How evenly the ranks of a job are loaded: what each does by itself in an iteration, without the
-// time in which only communication runs. A collective waits for the rank that does most.
+// Measures how evenly the ranks of a job are loaded: what each does by itself in an iteration,
+// without the time in which only communication runs. A collective waits for the rank that does
+// most.
 #pragma once
 
 #include <cstdint>

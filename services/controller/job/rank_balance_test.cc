@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint64_t kMs = 1'000'000'000;  // Picoseconds.
 
-// Of 10 ms, the rest of which the rank communicates.
+// The iteration takes 10 ms, the rest of which the rank communicates.
 RankIteration OwnOf(std::int32_t rank, std::uint32_t index, std::uint64_t own_ms) {
   RankIteration iteration;
   iteration.rank = rank;

@@ -1,4 +1,4 @@
-// What a recording says of the job that was run (docs/recording.md).
+// Describes the recorded job (docs/recording.md).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

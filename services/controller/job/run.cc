@@ -417,7 +417,7 @@ Verdict Run::JudgeMeasurement() {
               Missing()};
 }
 
-// What agents add to the end of a command that ended well.
+// Returns what agents add to the end of a command that ended well.
 std::string Run::Missing() const {
   std::string text;
   for (const auto& [server, agent] : agents_) {
@@ -435,7 +435,7 @@ std::string Run::Refused() const {
                        : StrCat(". It had called '", calls[0].name, "', which is not supported");
 }
 
-// Why there is none to measure, and what to do.
+// Returns why there is none to measure, and what to do.
 std::string Run::WithoutIterations() const {
   const std::uint32_t seen = measurement_.seen();
   if (seen > 0) {

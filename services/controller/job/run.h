@@ -21,7 +21,7 @@
 
 namespace eidolon::controller::job {
 
-// How an agent says its share ended.
+// End of an agent's share, as it reports it.
 enum class OutcomeReason {
   kCompleted,  // The command ended with status 0.
   kStopped,    // Asked to end, for the reason that its message tells.
@@ -39,7 +39,7 @@ enum class OutcomeReason {
   kOutOfHostMemory,
 };
 
-// What an agent says from time to time.
+// Progress that an agent reports from time to time.
 struct AgentProgress {
   std::uint64_t virtual_ps = 0;
   std::uint64_t launches = 0;
@@ -68,8 +68,8 @@ struct RunOptions {
   folding::Fold fold;
   std::uint64_t wall_seconds_max = 0;   // Since the admission; 0: no limit.
   std::uint64_t still_seconds_max = 0;  // Without anything that moves; 0: no limit.
-  // From the end of an agent's work, or from the order to kill it, to the end of its process; 0: no
-  // limit.
+  // Limit from the end of an agent's work, or from the order to kill it, to the end of its process;
+  // 0: no limit.
   std::uint64_t exit_seconds_max = 0;
   // The job says where iterations begin; it is not judged by anything else then.
   bool names_boundary = false;
@@ -88,7 +88,7 @@ inline constexpr std::int64_t kEndGraceSeconds = kStopGraceSeconds + kTerminateG
 // seconds to end what the job has left.
 inline constexpr std::uint64_t kExitSeconds = 15;
 
-// What the owner has to tell all agents next, gentlest first.
+// Next order of the owner for all agents, gentlest first.
 enum class Order {
   kNone,
   kStop,       // By message.
@@ -107,8 +107,8 @@ class Run {
   // `how`: "was killed by signal 9 (Killed)"; further sentences may follow. While the stream is
   // open, the agent's last messages are waited for.
   void Exited(std::uint32_t server, const std::string& how, std::int64_t now_ns);
-  // Before Exited: the kernel killed the agent for lack of host memory, as `message` says. What the
-  // agent itself has told counts more.
+  // Called before Exited: the kernel killed the agent for lack of host memory, as `message` says.
+  // What the agent itself has told counts more.
   void NoteMemoryKill(std::uint32_t server, const std::string& message);
   void Add(const RankIteration& iteration, std::int64_t now_ns);
   void SetProgress(std::uint32_t server, AgentProgress progress);
@@ -124,7 +124,7 @@ class Run {
 
   // Looks at the time; gives each order once.
   Order Step(std::int64_t now_ns);
-  // Why the agents are being ended; empty while they are not.
+  // Returns why the agents are being ended; empty while they are not.
   const std::string& stop_reason() const { return stop_reason_; }
   bool IsRunning() const;  // All agents connected and not ending.
   bool IsEnding() const { return ending_ns_.has_value(); }
@@ -134,7 +134,7 @@ class Run {
 
   // Requires: IsOver().
   Verdict Judge();
-  // By what ranks of one class differ when the verdict is that they do.
+  // Returns by what ranks of one class differ when the verdict is that they do.
   const std::vector<folding::Dimension>& ranks_differ_by() const { return ranks_differ_by_; }
   Progress progress(std::int64_t now_ns) const;
   Prediction Predict() const { return measurement_.Predict(); }

@@ -1,4 +1,4 @@
-// How many samples, such as images, a job processes in an iteration, as its launches tell.
+// Derives from its launches how many samples, such as images, a job processes in an iteration.
 //
 // A classifier of images ends with a linear layer over what is left of each image: its GEMM has a
 // row for each of them, forward (rows x inputs to outputs) and back (rows x outputs to inputs).
@@ -17,8 +17,8 @@
 
 namespace eidolon::controller::job {
 
-// Of the whole job in the first measured iteration; or why that is not known, as the end of a
-// sentence. `has_convolutions`: some ran.
+// Returns the samples of the whole job in the first measured iteration; or why that is not known,
+// as the end of a sentence. `has_convolutions`: some ran.
 base::Result<double> DeriveSamples(const std::vector<RankTokens>& ranks, bool has_convolutions);
 
 }  // namespace eidolon::controller::job

@@ -51,7 +51,8 @@ struct JobStatus {
 
 nlohmann::json ToJson(const JobStatus& status);
 
-// What a user whose job ran out of memory needs: rank, request, use by category, what would fit.
+// Returns what a user whose job ran out of memory needs: rank, request, use by category, what would
+// fit.
 std::string DescribeOutOfMemory(const Prediction& prediction);
 
 // 61203283968 as "57.0 GiB".

@@ -15,7 +15,7 @@ constexpr double kExtraShare = 0.05;  // Of the median, and of extra work that g
 // PCIe 5.0 x16: 32 GT/s x 16 lanes x 128/130.
 constexpr double kPcieBytesPerSecond = 63e9;
 
-// Of the iterations at some positions.
+// Returns the field of the iterations at some positions.
 template <typename Field>
 double MedianAt(std::span<const IterationWork> iterations, const std::vector<std::size_t>& at,
                 const Field& field) {

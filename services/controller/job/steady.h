@@ -20,7 +20,7 @@
 
 namespace eidolon::controller::job {
 
-// Of one iteration.
+// Work of one iteration.
 struct IterationWork {
   IterationParts parts;
   std::uint64_t matrix_flops = 0;   // Of all ranks.

@@ -7,7 +7,7 @@
 
 namespace eidolon::controller::job {
 
-// How many tokens, samples or iterations the whole job does in a second.
+// Tokens, samples or iterations that the whole job does in a second.
 struct Throughput {
   std::string unit = "iterations";  // "tokens" or "samples" where their number is known.
   bool is_derived = false;          // By the job's launches; else declared, or counted.

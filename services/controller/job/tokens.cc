@@ -21,7 +21,7 @@ using base::StrCat;
 // it scores. Shorter sequences could be something else.
 constexpr double kSequenceMin = 8;
 
-// With one size of its elements; of all ranks together.
+// Table with one size of its elements; of all ranks together.
 struct Table {
   std::uint64_t rows = 0;
   std::uint64_t columns = 0;
@@ -107,8 +107,8 @@ bool IsScoredOnce(const Table& table) {
   return table.indices / left_out >= kSequenceMin;
 }
 
-// Where a micro-batch has as many rows as the table, GEMMs of other gradients look like those that
-// go the way back, so that there seem to be more.
+// Returns where a micro-batch has as many rows as the table, GEMMs of other gradients look like
+// those that go the way back, so that there seem to be more.
 bool IsTrained(const Table& table) { return table.turned == 0 || table.turned >= table.scored; }
 
 std::string Whole(double count) { return StrCat(static_cast<std::uint64_t>(std::llround(count))); }
@@ -140,7 +140,7 @@ bool IsMatrixTrained(const Table& table, const std::vector<RankTokens>& ranks) {
   return rows == table.scored || rows == 2 * table.scored;
 }
 
-// Of the lookups in a table.
+// Returns the operations of the lookups in a table.
 double ForwardFlops(const Table& table, const TokenWork& work) {
   double sum = 0;
   for (const Lookups& lookups : work.lookups) {
@@ -172,7 +172,8 @@ double ModelFlops(const Table& table, const std::vector<RankTokens>& ranks) {
   return kTrained * forward / static_cast<double>(ranks.front().iterations.size());
 }
 
-// Of one iteration; nothing where ranks do not tell who shares their tokens.
+// Returns the tokens of one iteration; nothing where ranks do not show which of them share their
+// tokens.
 std::optional<double> TokensOf(const Table& table, const std::vector<RankTokens>& ranks,
                                std::size_t iteration) {
   double tokens = 0;

@@ -1,4 +1,4 @@
-// How many tokens a job processes in an iteration, as its launches tell.
+// Derives from its launches how many tokens a job processes in an iteration.
 //
 // A language model looks tokens up in a table (its embedding) and ends with a GEMM by a matrix of
 // the same size, which scores every entry of the table for each token. Where as many indices are
@@ -38,7 +38,7 @@ struct GemmRows {
   std::uint64_t launches = 1;
 };
 
-// What a rank's launches of an iteration tell.
+// Facts about tokens in a rank's launches of an iteration.
 struct TokenWork {
   std::vector<Lookups> lookups;  // By table.
   std::vector<GemmRows> gemms;   // By their sizes; only of the first measured iteration.
@@ -65,7 +65,7 @@ struct DerivedTokens {
   bool operator==(const DerivedTokens&) const = default;
 };
 
-// Or why tokens are not known, as the end of a sentence.
+// Returns the tokens, or why they are not known, as the end of a sentence.
 base::Result<DerivedTokens> DeriveTokens(const std::vector<RankTokens>& ranks);
 
 }  // namespace eidolon::controller::job

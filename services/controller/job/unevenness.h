@@ -44,9 +44,9 @@ struct Unevenness {
   std::vector<OddIteration> odd;
 };
 
-// Of values in any order. Requires: not empty.
+// Returns the median of values in any order. Requires: not empty.
 double MedianOf(std::vector<double> values);
-// By the modified z-score. `distance`: from the median, at least 0.
+// Decides by the modified z-score. `distance`: from the median, at least 0.
 bool IsFar(double distance, double mad);
 
 // Nothing when the iterations are even.

@@ -7,10 +7,11 @@
 
 namespace eidolon::controller::job {
 
-// Whether the bytes are UTF-8 without overlong forms, surrogates, or code points above U+10FFFF.
+// Returns whether the bytes are UTF-8 without overlong forms, surrogates, or code points above
+// U+10FFFF.
 bool IsUtf8(std::string_view text);
 
-// At most so many bytes of a UTF-8 text, cut between characters.
+// Returns at most so many bytes of a UTF-8 text, cut between characters.
 std::string Beginning(std::string_view text, std::size_t bytes);
 
 }  // namespace eidolon::controller::job

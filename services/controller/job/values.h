@@ -42,7 +42,7 @@ struct ValuesSpec {
 // Problems go where the fields report them.
 ValuesSpec ReadValues(Fields* values);
 
-// What people read of each: "values.declared[0] (line train.py:40)".
+// Returns what people read of each: "values.declared[0] (line train.py:40)".
 std::vector<std::string> TitlesOf(const ValuesSpec& values);
 
 }  // namespace eidolon::controller::job
