@@ -23,13 +23,13 @@ class Client;
 
 namespace eidolon::controller::kube {
 
-// Where the API server is and who we are.
+// Address of the API server, and our identity.
 struct ApiServer {
   std::string url;         // "https://10.92.0.1:443"
   std::string ca_file;     // Trusted alone; empty with http.
   std::string token_file;  // Read again every 30 s: tokens rotate. Empty: anonymous.
 
-  // What every pod finds in its environment and under /var/run/secrets.
+  // Returns what every pod finds in its environment and under /var/run/secrets.
   static base::Result<ApiServer> InCluster();
 };
 
@@ -64,7 +64,7 @@ struct ListPage {
   std::string resource_version;
 };
 
-// Of what this client creates and applies.
+// Field manager of what this client creates and applies.
 inline constexpr char kFieldManager[] = "eidolon-controller";
 
 enum class Propagation { kBackground, kForeground };

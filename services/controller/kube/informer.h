@@ -37,7 +37,7 @@ class Informer {
 
   void Start();
   void Stop();
-  // Whether the first list has arrived.
+  // Returns whether the first list has arrived.
   bool IsSynced() const { return synced_.load(); }
 
   // Nothing when there is no such object.

@@ -1,4 +1,4 @@
-// Which of several controllers is at work: the holder of a Lease. The figures are those of other
+// Elects the controller that is at work: the holder of a Lease. The figures are those of other
 // Kubernetes controllers: 15 s lease, renewed every 2 s, given up when 10 s passed without success.
 #pragma once
 

@@ -18,7 +18,7 @@ struct Identity {
   std::string uid;
   std::vector<std::string> groups;
   nlohmann::json extra;
-  // Of a token that is bound to a pod; empty otherwise.
+  // Pod of a token that is bound to one; empty otherwise.
   std::string pod_name, pod_uid, name_space;
 };
 
@@ -31,7 +31,7 @@ struct Access {
   std::string subresource;
 };
 
-// For requests in the name of the identity.
+// Returns the impersonation for requests in the name of the identity.
 Impersonation ToImpersonation(const Identity& identity);
 
 // Thread safe. The client must outlive it.

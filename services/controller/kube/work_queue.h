@@ -1,4 +1,4 @@
-// Which objects want to be looked at: each key at most once, never by two workers at a time, later
+// Queue of objects to be examined: each key at most once, never by two workers at a time, later
 // when it failed or asked for it.
 #pragma once
 
