@@ -26,7 +26,7 @@ ErrorCode CodeOf(const kube::Refusal& refusal) {
   return ErrorCode::kUnavailable;
 }
 
-// Of the API server, when our own permissions do not cover the user.
+// Message of the API server when our own permissions do not cover the user.
 constexpr char kMayNotAct[] = "cannot impersonate resource";
 constexpr char kLetItAct[] =
     ": objects are written in the name of who asks for them, and the controller may not act for "

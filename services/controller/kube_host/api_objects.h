@@ -1,4 +1,4 @@
-// What the REST API on Kubernetes does with objects of any kind, and how it says that it cannot.
+// Operations of the REST API on Kubernetes with objects of any kind, and their errors.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace eidolon::controller::kube_host {
 std::unexpected<rest::ApiError> Refuse(base::ErrorCode code, std::string message,
                                        job::Problems problems = {});
 std::unexpected<rest::ApiError> Refuse(const kube::Refusal& refusal);
-// Of a document: each problem.
+// Refuses a document with each problem.
 std::unexpected<rest::ApiError> RefuseDocument(std::string_view kind, job::Problems problems);
 
 // The namespace of the path is the one that counts; a document must not contradict it.
@@ -32,7 +32,7 @@ kube::ObjectKey KeyOf(const rest::ObjectName& name);
 nlohmann::json Prepared(nlohmann::json document, const std::string& name_space,
                         std::string_view kind);
 
-// In order of creation. Empty namespace: all.
+// Lists objects in order of creation. Empty namespace: all.
 rest::ApiResult<std::vector<nlohmann::json>> ListObjects(kube::Client* client,
                                                          const kube::Resource& resource,
                                                          const std::string& name_space);
@@ -49,7 +49,7 @@ rest::ApiResult<nlohmann::json> PatchObject(kube::Client* client, const kube::Im
                                             const kube::Resource& resource,
                                             const rest::ObjectName& name,
                                             const nlohmann::json& patch);
-// With what belongs to it. Answers the object as it was.
+// Deletes an object with what belongs to it. Answers the object as it was.
 rest::ApiResult<nlohmann::json> DeleteObject(kube::Client* client, const kube::Impersonation& user,
                                              const kube::Resource& resource,
                                              const rest::ObjectName& name);

@@ -1,4 +1,4 @@
-// What becomes of jobs whose pods are taken away, or not let in.
+// Tests jobs whose pods are taken away, or not admitted.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ TEST_F(AttemptsTest, AnEvictedPodBeginsTheJobAgain) {
   ASSERT_TRUE(first[0] && first[1]);
   ASSERT_TRUE(Eventually([&] { return ReasonOf("Running") == "Started"; }));
 
-  // As a drain does it: first the condition and the deletion, then SIGTERM.
+  // A drain does the same: first the condition and the deletion, then SIGTERM.
   cluster_.Put(kube::kPods, {"team", "train-1"},
                {{"metadata", {{"deletionTimestamp", "2026-01-01T00:00:00Z"}}},
                 {"status",

@@ -1,4 +1,4 @@
-// What tests of the controller share: a cluster in memory, for which the test plays kubelet,
+// Shares what tests of the controller need: a cluster in memory, for which the test plays kubelet,
 // deployment controller and agents.
 #pragma once
 
@@ -33,7 +33,7 @@ class KubeControllerTest : public ::testing::Test {
                     {"iterations", {{"warmup", 1}, {"measure", 2}}}}}});
   }
 
-  // As the deployment controller would, once the controller has made it.
+  // Acts as the deployment controller would, once the controller has made it.
   bool StartNetwork(const std::string& name_space = "team") {
     const kube::ObjectKey network{name_space, "pod-network"};
     if (!Eventually([&] { return cluster_.Find(kube::kDeployments, network); })) return false;
@@ -41,7 +41,7 @@ class KubeControllerTest : public ::testing::Test {
     return true;
   }
 
-  // As job controller and kubelet would: pods that run, with tokens of their own.
+  // Acts as job controller and kubelet would: pods that run, with tokens of their own.
   bool StartPods() {
     if (!Eventually([&] { return cluster_.Find(kube::kJobs, kJob); })) return false;
     const json batch = *cluster_.Find(kube::kJobs, kJob);

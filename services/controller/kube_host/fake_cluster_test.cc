@@ -226,7 +226,7 @@ Reply FakeCluster::Create(const Target& target, json object) {
   return kube::Json(objects_[target.collection][key], 201);
 }
 
-// Without the fields themselves.
+// Notes the manager without the fields themselves.
 void FakeCluster::NoteManager(const Target& target, const char* operation, json* object) {
   json& managers = (*object)["metadata"]["managedFields"];
   if (!managers.is_array()) managers = json::array();

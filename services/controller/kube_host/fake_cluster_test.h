@@ -41,22 +41,22 @@ class FakeCluster {
   void DenyWrites(const std::string& user, const std::string& message);
   // The client has another role of the chart than the controller's.
   void IgnoreRoles() { has_roles_ = false; }
-  // Who may be impersonated; everybody, as long as nobody was named.
+  // Allows impersonation of the user; of everybody, as long as no user was named.
   void AllowImpersonation(const std::string& user);
   // Writes that were done, as the audit log has them: "user verb resource namespace"; of ourselves
   // with the user "".
   std::vector<std::string> Audit();
-  // What creating a pod as a trial (dryRun) is refused with; empty: it is not.
+  // Refuses the creation of a pod as a trial (dryRun) with this message; empty: it is not refused.
   void RefusePods(const std::string& message, int status = 403);
   // What creating or applying an object of this kind is refused with; empty: it is not.
   void RefuseApply(const std::string& kind, const std::string& message, int status = 403);
   // Objects that would be larger are refused as etcd does it.
   void LimitObjects(std::size_t bytes);
-  // What a status of this phase is refused with (500), as of an etcd without space; empty: it is
-  // not.
+  // Refuses a status of this phase with this message (500), as an etcd without space does; empty:
+  // it is not refused.
   void RefuseStatus(const std::string& phase, const std::string& message);
   std::size_t calls() const { return server_.calls().size(); }
-  // Without those whose path contains the text.
+  // Counts calls without those whose path contains the text.
   std::size_t CallsBeside(const std::string& text) const;
 
  private:

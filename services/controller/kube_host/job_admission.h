@@ -33,7 +33,7 @@ class JobAdmission {
         metrics_(metrics),
         look_at_(std::move(look_at)) {}
 
-  // Whether the job may start, and how many are before it. Once granted it stays so.
+  // Returns whether the job may start, and how many are before it. Once granted it stays so.
   reconcile::Admission Ask(const nlohmann::json& job);
   // The job needs its place no longer.
   void Release(const std::string& uid);
@@ -43,7 +43,7 @@ class JobAdmission {
  private:
   // Jobs that wait for admission or run; not those that left their place to others for a while.
   std::vector<kube::ObjectPointer> Queued() const;
-  // By uid. Requires: mutex_ is held.
+  // Computes admissions by uid. Requires: mutex_ is held.
   std::map<std::string, reconcile::Admission> Compute(const std::vector<kube::ObjectPointer>& jobs);
 
   const std::size_t jobs_max_;

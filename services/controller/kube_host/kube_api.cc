@@ -164,7 +164,7 @@ ApiResult<rest::JobChange> KubeApi::AwaitChange(const ObjectName& job, std::int6
   }
   const auto found = jobs_.Find(KeyOf(job));
   if (found != nullptr) return rest::JobChange{Shown(*found), VersionOf(*found), IsOver(*found)};
-  // Too young for our copy, or gone.
+  // The job is too young for our copy, or gone.
   const auto present = GetJob(job);
   if (!present) return std::unexpected(present.error());
   return rest::JobChange{*present, VersionOf(*present), IsOver(*present)};

@@ -1,4 +1,5 @@
-// What tests of REST on Kubernetes share: a server over a cluster in memory, and a user of it.
+// Shares what tests of REST on Kubernetes need: a server over a cluster in memory, and a user of
+// it.
 #pragma once
 
 #include <gmock/gmock.h>

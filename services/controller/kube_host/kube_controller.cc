@@ -25,7 +25,7 @@ constexpr std::size_t kTokenBytes = 16;
 constexpr std::int64_t kSecondNs = 1'000'000'000;
 constexpr std::int64_t kStepNs = kSecondNs / 2;
 constexpr std::int64_t kStatusNs = 5 * kSecondNs;
-// Until the watch has brought what was just written.
+// Time until the watch has brought what was just written.
 constexpr std::int64_t kBehindNs = kSecondNs / 20;
 // What was refused is tried again; pods that do not come are asked after.
 constexpr std::int64_t kAskAgainNs = 3 * kSecondNs;

@@ -59,7 +59,7 @@ class KubeController {
   // Ends the threads; agents are let go, their jobs begin again under the next controller.
   void Stop();
   bool IsSynced() const;
-  // What agents connect to.
+  // Returns what agents connect to.
   agents::AgentHandler& agents() { return agents_; }
 
  private:
@@ -71,7 +71,7 @@ class KubeController {
   Done ReconcileJob(const kube::ObjectKey& key);
   Done ReconcileCluster(const kube::ObjectKey& key);
   Done ReconcileSweep(const kube::ObjectKey& key);
-  // What admission has against one of them, in its words; empty: nothing.
+  // Returns what admission has against one of them, in its words; empty: nothing.
   kube::Answer<std::string> ApplyNetwork(const std::vector<nlohmann::json>& objects);
   reconcile::ObservedJob Observe(const nlohmann::json& job);
   // A place for what the job's agents will send of its timeline and its recording.
@@ -81,11 +81,11 @@ class KubeController {
   // Does what the plan says, by way of the API server.
   Done Apply(const nlohmann::json& object, reconcile::Plan plan);
   Done Place(const nlohmann::json& object, const std::vector<nlohmann::json>& objects);
-  // What admission has against pods of a Job, asked on trial.
+  // Returns what admission has against pods of a Job, asked on trial.
   reconcile::PodRefusal TryPod(const nlohmann::json& batch);
   // Nothing is there yet of what a run needs: says why, to the run.
   void Refuse(const nlohmann::json& object, reconcile::PodRefusal refusal);
-  // Whether it is time to ask again about a run that was refused.
+  // Returns whether it is time to ask again about a run that was refused.
   bool MayAsk(const std::string& uid);
   // Pods that do not come: the events of their Job say why.
   void LookForRefusal(const reconcile::ObservedJob& seen);

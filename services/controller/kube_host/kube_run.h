@@ -51,7 +51,7 @@ struct KubeRun {
   std::shared_ptr<outputs::RunOutputs> outputs;
   std::uint64_t output_bytes_max = 0;  // Of each file.
   std::string rest_address;            // Of this controller, for the others.
-  // What has become of it, once the run is over.
+  // Files that are kept of it, once the run is over.
   std::optional<outputs::RunOutputs::Kept> kept;
   std::string start_time;
   bool dropped = false;
@@ -61,7 +61,7 @@ struct KubeRun {
   void Assemble(std::int64_t now_ns, const std::string& now);
   // Its outputs are to be kept before it is judged.
   bool AwaitsOutputs() const { return run && run->IsOver() && outputs != nullptr && !kept; }
-  // What was run and what was predicted, for its recording. Requires: the run is over.
+  // Returns what was run and what was predicted, for its recording. Requires: the run is over.
   std::string Recorded(std::int64_t now_ns);
   // Remembers what took a pod away: the pod itself is soon gone.
   void NotePod(const nlohmann::json& pod);

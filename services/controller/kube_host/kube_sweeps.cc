@@ -17,7 +17,7 @@ using rest::ObjectName;
 
 namespace {
 
-// What a patch wants of annotations, but for the one that says who created the sweep.
+// Keeps the annotations that a patch wants, and the one that names the creator of the sweep.
 void KeepCreator(const json& sweep, json* patch, job::Problems* problems) {
   const auto metadata = patch->find("metadata");
   if (metadata == patch->end() || !metadata->contains("annotations")) return;
@@ -122,7 +122,7 @@ ApiResult<rest::JobChange> KubeSweeps::AwaitSweep(const ObjectName& sweep, std::
     if (stopping_) return Refuse(base::ErrorCode::kUnavailable, "the controller is being stopped");
   }
   const auto found = sweeps_.Find(KeyOf(sweep));
-  // Too young for our copy, or gone.
+  // The sweep is too young for our copy, or gone.
   const auto present = found != nullptr ? ApiResult<json>(Shown(*found)) : GetSweep(sweep);
   if (!present) return std::unexpected(present.error());
   return rest::JobChange{*present, VersionOf(*present), sweep::IsSweepOver(*present)};

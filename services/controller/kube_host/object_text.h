@@ -1,4 +1,4 @@
-// What is asked of objects of the API server in several places.
+// Reads fields of the API server's objects that several places need.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ std::string UidOf(const nlohmann::json& object);
 std::int64_t VersionOf(const nlohmann::json& object);
 // Uid of the object's controlling owner; empty without one.
 std::string OwnerUidOf(const nlohmann::json& object);
-// Whether the status of a SimulationJob says that it has ended.
+// Returns whether the status of a SimulationJob says that it has ended.
 bool IsOver(const nlohmann::json& job);
 
 }  // namespace eidolon::controller::kube_host

@@ -243,7 +243,7 @@ class RecordingTest : public TimelineTest {
                       {{"name", "NCCL_ALGO"}, {"value", "Ring"}}}}}}});
   }
 
-  // As an agent writes it.
+  // Returns a block as an agent writes it.
   std::string RankBlock(std::int32_t rank) const {
     const std::string part = folder_ / "part", file = folder_ / "rank";
     std::ofstream(part) << "entries";

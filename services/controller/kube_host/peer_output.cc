@@ -32,7 +32,7 @@ std::string HostAndPort(const std::string& ip, int port) {
   return is_v6 ? StrCat("[", ip, "]:", port) : StrCat(ip, ":", port);
 }
 
-// What a problem document says.
+// Returns what a problem document says.
 std::string DetailOf(const std::string& problem, int status) {
   const auto document = json::parse(problem, nullptr, /*allow_exceptions=*/false);
   if (document.is_object() && document.contains("detail") && document["detail"].is_string()) {

@@ -10,9 +10,8 @@
 
 namespace eidolon::controller::kube_host {
 
-// Which controllers there are. A job's status says where its files are, and who may write a status
-// must not thereby be given other people's tokens: only who is among these is sent one. Thread
-// safe.
+// Set of all controllers. A job's status says where its files are, and who may write a status must
+// not thereby be given other people's tokens: only who is among these is sent one. Thread safe.
 class Peers {
  public:
   // `service`: leads to all controllers of this installation; an empty name: nobody is known. The
@@ -20,7 +19,7 @@ class Peers {
   Peers(kube::Client* client, kube::ObjectKey service)
       : client_(*client), service_(std::move(service)) {}
 
-  // Whether a controller has its REST at this address (host:port), ready or not.
+  // Returns whether a controller has its REST at this address (host:port), ready or not.
   kube::Answer<bool> Has(const std::string& address) const;
 
  private:

@@ -16,7 +16,7 @@ using base::StrCat;
 using nlohmann::json;
 
 constexpr std::string_view kResources = "resources";
-// Of a pod, that say where it runs.
+// Fields of a pod that determine where it runs.
 constexpr std::string_view kPlacement[] = {"nodeSelector", "tolerations", "affinity",
                                            "priorityClassName"};
 

@@ -11,7 +11,7 @@ namespace eidolon::controller::kube_host {
 
 struct PodLog {
   std::uint32_t server = 0;
-  // As the API server gives it with timestamps: "2026-11-21T09:53:36.123456789Z text\n" each.
+  // Text as the API server gives it with timestamps: "2026-11-21T09:53:36.123456789Z text\n" each.
   std::string text;
 };
 

@@ -27,7 +27,7 @@ const json& PartOf(const json& object, std::string_view name) {
   return found == object.end() ? kNone : *found;
 }
 
-// Whether an object has the key, at any depth of the tree.
+// Returns whether an object has the key, at any depth of the tree.
 bool Mentions(const json& tree, std::string_view key) {
   if (tree.is_object() && tree.contains(key)) return true;
   if (!tree.is_structured()) return false;

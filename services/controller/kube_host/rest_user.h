@@ -15,7 +15,7 @@ class RestUsers {
  public:
   explicit RestUsers(kube::Reviews* reviews) : reviews_(*reviews) {}
 
-  // Who sent the token of a request that KubeAuthorizer let pass.
+  // Returns the sender of the token of a request that KubeAuthorizer let pass.
   rest::ApiResult<kube::Identity> Find(const rest::Writer& writer) const;
 
   // Whether the user may have objects with these fields (JSON pointers, as FindPodFields gives

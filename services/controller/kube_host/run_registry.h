@@ -52,7 +52,7 @@ class RunRegistry {
   // Takes a run out and wakes those that wait for it; null when there is none.
   std::shared_ptr<KubeRun> Take(const std::string& uid);
   std::set<std::string> Uids();
-  // Of the runs of this key but for the job `uid`.
+  // Returns the uids of the runs of this key but for the job `uid`.
   std::vector<std::string> UidsBut(const kube::ObjectKey& key, const std::string& uid);
   // Nobody waits any more; false when that was said before.
   bool Close();

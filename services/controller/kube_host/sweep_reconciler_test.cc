@@ -23,7 +23,7 @@ class SweepReconcilerTest : public ::testing::Test {
                    {{"job",
                      {{"clusterRef", {{"name", "nowhere"}}},
                       {"image", "train:1"},
-                      // So that nobody but the test says what becomes of it.
+                      // Only the test decides what becomes of it.
                       {"managedBy", "example.dev/test"},
                       {"command", {"torchrun", "train.py"}}}},
                     {"matrix", {{"servers", {1, 2, 4}}}}}}};
