@@ -50,13 +50,13 @@ class Metrics {
   void AddCost(const job::SimulationCost& cost, double virtual_seconds);
   void SetPrediction(const std::string& name_space, const std::string& job,
                      const job::Prediction& prediction);
-  // How far a job is, and how much longer its simulation takes than what it predicts.
+  // Sets how far a job is, and how much longer its simulation takes than what it predicts.
   void SetProgress(const std::string& name_space, const std::string& job,
                    const job::Progress& progress, const job::SimulationCost& cost);
   void ForgetJob(const std::string& name_space, const std::string& job) {
     jobs_.Forget({name_space, job});
   }
-  // How many points of a sweep stand where: "pending", "running", "complete", "failed".
+  // Sets the number of points of a sweep in each state: "pending", "running", "complete", "failed".
   void SetSweep(const std::string& name_space, const std::string& sweep,
                 const std::map<std::string, double>& points);
   void SetSweepSuspended(const std::string& name_space, const std::string& sweep, bool suspended);

@@ -62,7 +62,7 @@ TEST_F(MetricsTest, ThroughputIsThatOfTheSteadyStateItsBandAndTheLastIteration) 
     EXPECT_THAT(Page(), HasSubstr(line));
   }
 
-  // Not derived any more, and a band that begins at 0.
+  // The samples are not derived any more, and a band begins at 0.
   prediction.iteration_picoseconds.push_back(250'000'000'000);
   prediction.throughput = {.per_second = 2, .low = 1.5};
   metrics_.SetPrediction("team", "llama", prediction);
