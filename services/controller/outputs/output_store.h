@@ -55,7 +55,7 @@ class OutputStore {
   };
 
   std::string PathOf(const JobId& job, Kind kind) const;
-  // For the parts of one run.
+  // Makes a folder for the parts of one run.
   std::string MakeFolder();
   // Counts what will be written. False: there is no room, whatever is removed.
   bool Reserve(std::uint64_t bytes);

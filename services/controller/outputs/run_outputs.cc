@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of all servers: with what is made of them, some 300 MiB of memory at once.
+// Limit of all servers: with what is made of them, some 300 MiB of memory at once.
 constexpr std::uintmax_t kTraceBytesMax = std::uintmax_t{64} << 20;
 
 base::Result<void> Append(const std::string& source, const std::string& target) {

@@ -1,5 +1,5 @@
-// What the agents of one run send of its timeline and its recording: parts come in, and become one
-// file of each and the critical path when the run is over.
+// Collects what the agents of one run send of its timeline and its recording: parts come in, and
+// become one file of each and the critical path when the run is over.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ class RunOutputs {
     bool timeline = false;
     bool recording = false;
   };
-  // For a run that begins. The store must outlive it.
+  // Makes the outputs for a run that begins. The store must outlive it.
   RunOutputs(OutputStore* store, JobId job, Wanted wanted);
   ~RunOutputs();
   RunOutputs(const RunOutputs&) = delete;

@@ -23,7 +23,7 @@ using ::testing::IsEmpty;
 
 class RunOutputsTest : public ::testing::Test {
  protected:
-  // In parts of two bytes.
+  // Sends in parts of two bytes.
   void Send(std::uint32_t server, Kind kind, const std::string& bytes) {
     for (std::size_t at = 0; at < bytes.size(); at += 2) {
       run_->Add(server, {.kind = kind,
@@ -46,7 +46,7 @@ class RunOutputsTest : public ::testing::Test {
     return out.str();
   }
 
-  // Of a rank that asked for nothing.
+  // Returns the block of a rank that asked for nothing.
   std::string RankBlock() const {
     const std::string part = folder_ / "part", file = folder_ / "rank";
     std::ofstream(part) << "entries";
