@@ -1,4 +1,5 @@
-// What the controller serves as its page: plain files, the same for every user, without secrets.
+// Files that the controller serves as its page: plain files, the same for every user, without
+// secrets.
 #pragma once
 
 #include <span>

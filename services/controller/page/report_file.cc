@@ -28,7 +28,7 @@ std::string Replaced(std::string text, std::string_view from, std::string_view t
   return text;
 }
 
-// Between the first `begin` and the next `end`.
+// Returns the text between the first `begin` and the next `end`.
 std::string Between(std::string_view text, std::string_view begin, std::string_view end) {
   const auto from = text.find(begin);
   CHECK(from != text.npos);
@@ -52,7 +52,7 @@ std::string VariableOf(std::string_view module) {
 
 class Bundle {
  public:
-  // Behind those that it imports.
+  // Adds the module behind those that it imports.
   void Add(std::string_view module) {
     if (!added_.emplace(module).second) return;
     CHECK(open_.emplace(module).second);
