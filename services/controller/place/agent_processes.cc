@@ -305,7 +305,7 @@ class AgentProcesses::Watcher {
           ++child;
           continue;
         }
-        // What is left of its process group, while the number is still the child's.
+        // The rest of its process group is killed while the number is still the child's.
         kill(-child->first, SIGKILL);
         int status = 0;
         waitpid(child->first, &status, 0);

@@ -22,7 +22,7 @@ struct ProcessStart {
   // Added to this program's own environment.
   std::vector<std::pair<std::string, std::string>> environment;
   std::string output_path;  // Where stdout and stderr go.
-  // In place of this program's own: the file mode mask, the soft limit of open files.
+  // Values in place of this program's own: the file mode mask, the soft limit of open files.
   std::optional<mode_t> umask = std::nullopt;
   std::optional<std::uint64_t> open_files = std::nullopt;
 };
@@ -33,7 +33,7 @@ struct ProcessStart {
 // SIGTERM when this program dies.
 class AgentProcesses {
  public:
-  // How a child ended, as a half sentence.
+  // Receives how a child ended, as a half sentence.
   using OnExit = std::function<void(const std::string& how)>;
 
   AgentProcesses();

@@ -1,4 +1,4 @@
-// Whose turn it is: first come, first served, a limited number at a time.
+// Queue of jobs: first come, first served, a limited number at a time.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,13 @@ class JobQueue {
   explicit JobQueue(std::size_t limit) : limit_(limit) {}
 
   void Add(std::int64_t job);
-  // Before all others.
+  // Adds the job before all others.
   void AddFirst(std::int64_t job);
   // The next job, now counted as running; nothing while the limit is reached or nobody waits.
   std::optional<std::int64_t> TakeNext();
   // The job no longer waits or runs; unknown jobs are fine.
   void Remove(std::int64_t job);
-  // How many wait before this one; nothing when it does not wait.
+  // Returns how many wait before this one; nothing when it does not wait.
   std::optional<std::size_t> PositionOf(std::int64_t job) const;
 
   std::size_t waiting() const { return waiting_.size(); }

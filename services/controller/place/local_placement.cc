@@ -85,7 +85,8 @@ void LocalPlacement::Terminate(std::int64_t job_uid) { Signal(job_uid, SIGTERM);
 void LocalPlacement::Kill(std::int64_t job_uid) { Signal(job_uid, SIGKILL); }
 
 std::string LocalPlacement::DescribeStopped(std::int64_t job_uid, std::uint32_t server) {
-  // With the lock, so that the process is not collected meanwhile and its number given to another.
+  // The lock is held, so that the process is not collected meanwhile and its number given to
+  // another.
   const std::lock_guard lock(mutex_);
   const auto job = agents_.find(job_uid);
   if (job == agents_.end() || !job->second.contains(server)) return "";

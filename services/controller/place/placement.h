@@ -1,5 +1,5 @@
-// Where the agents of a job run: local processes here, pods on Kubernetes. The controller knows
-// only this face.
+// Places the agents of a job: local processes here, pods on Kubernetes. The controller knows only
+// this face.
 #pragma once
 
 #include <cstdint>
