@@ -1,4 +1,4 @@
-// Which jobs may start: a limited number at a time, fairly between namespaces.
+// Decides which jobs may start: a limited number at a time, fairly between namespaces.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ struct QueuedJob {
   bool active = false;  // Was admitted and is not over.
 };
 
-// Whether a job that has no agents competes for admission: not while it waits for its cluster, for
-// a service that it shares with others, or for those who do not let that in.
+// Returns whether a job that has no agents competes for admission: not while it waits for its
+// cluster, for a service that it shares with others, or for those who do not let that in.
 bool WaitsForAdmission(const nlohmann::json& job);
 
 // The namespace with the fewest active jobs is next, there the oldest job. Active jobs stay

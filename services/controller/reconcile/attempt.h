@@ -1,4 +1,4 @@
-// What is decided and shown about a job's attempts.
+// Decides and shows a job's attempts.
 #pragma once
 
 #include <cstdint>

@@ -33,7 +33,7 @@ constexpr std::int64_t kStuckSeconds = 30;
 constexpr std::int64_t kPullSeconds = 120;
 // A job that gave its place back leaves it to others for so long.
 constexpr std::int64_t kGivenBackSeconds = 60;
-// After which a network service of its own that was refused is tried again.
+// Time after which a network service of its own that was refused is tried again.
 constexpr std::int64_t kRefusedSeconds = 10;
 constexpr std::size_t kRunWarningsMax = 32;  // The API server takes 64 in all.
 constexpr const char* kRunParts[] = {"progress",  "prediction", "simulation",
@@ -442,7 +442,7 @@ class JobReconciler {
     return seen_.run->ending && pod.disruption && pod.disruption->reason == reason::kNodeLost;
   }
 
-  // Of a pod that waits: whether that ends the attempt.
+  // Returns whether a pod that waits ends the attempt.
   bool LoseHopeless(const PodState& pod) {
     if (const std::string hopeless = HopelessReason(pod); !hopeless.empty()) {
       End({job::Phase::kFailed, hopeless, HopelessMessage(pod)});
@@ -479,7 +479,7 @@ class JobReconciler {
   const job::ParsedJob parsed_;
   job::Conditions conditions_;
   const bool was_over_;
-  // By which ranks of a folded job were seen to differ, in attempts before.
+  // Dimensions by which ranks of a folded job were seen to differ, in attempts before.
   const std::vector<folding::Dimension> known_dimensions_;
   bool accepted_ = false;                     // Now.
   job::ResolvedJob resolved_;                 // Of an accepted job.

@@ -41,7 +41,7 @@ json Metadata(const std::string& name, const json& owner, const json& labels) {
           {"ownerReferences", OwnerReferences(owner)}};
 }
 
-// What the restricted Pod Security level asks of a container.
+// Returns what the restricted Pod Security level asks of a container.
 json Restricted() {
   return {{"allowPrivilegeEscalation", false},
           {"capabilities", {{"drop", {"ALL"}}}},
@@ -139,7 +139,7 @@ json InjectionContainer(const Settings& settings) {
           {"securityContext", RestrictedNobody()}};
 }
 
-// What the agent needs, and what the kubelet fills in for the command.
+// Returns what the agent needs, and what the kubelet fills in for the command.
 json Environment(const json& job_spec, const Settings& settings) {
   json list =
       json::array({{{"name", "EIDOLON_CONTROLLER_ADDRESS"}, {"value", settings.agents_address}},

@@ -1,6 +1,7 @@
-// What the controller does on Kubernetes, as pure functions: from what is there to what should be
-// there. No API server, no clock, no sockets: the caller observes, and carries the plan out. The
-// same observation gives the same plan, and a plan that was carried out leads to an empty one.
+// Plans the controller's actions on Kubernetes, as pure functions: from what is there to what
+// should be there. No API server, no clock, no sockets: the caller observes, and carries the plan
+// out. The same observation gives the same plan, and a plan that was carried out leads to an empty
+// one.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,7 @@ inline constexpr char kCodeFolder[] = "/eidolon/code";
 inline constexpr char kRunFolder[] = "/eidolon/run";
 inline constexpr int kNetworkPort = 7403;
 
-// Of the controller's installation.
+// Settings of the controller's installation.
 struct Settings {
   std::string services_image;   // Holds the network service.
   std::string injection_image;  // Holds shim and agent.
@@ -39,10 +40,10 @@ struct Settings {
   std::string policy_namespace;
   std::uint64_t cpu_millis_per_rank = 500;
   std::uint64_t memory_bytes_per_rank = std::uint64_t{2} << 30;
-  // At most, of pods whose job says nothing else; 0: no limit.
+  // Limit of pods whose job sets nothing else; 0: no limit.
   std::uint64_t cpu_limit_millis_per_rank = 0;
   std::uint64_t memory_limit_bytes_per_rank = std::uint64_t{32} << 30;
-  // As in a container.
+  // Resources as in a container.
   nlohmann::json injection_resources = {
       {"requests", {{"cpu", "10m"}, {"memory", "32Mi"}}},
       {"limits", {{"cpu", "1"}, {"memory", "256Mi"}}},
@@ -56,7 +57,7 @@ struct Settings {
   bool pod_templates_allowed = true;
 };
 
-// What the controller's memory holds of a job that has agents.
+// Facts in the controller's memory about a job that has agents.
 struct RunFacts {
   std::uint32_t attempt = 1;
   bool placed = false;     // Its Job was created.
@@ -75,7 +76,7 @@ struct RunFacts {
   nlohmann::json parts = nlohmann::json::object();
 };
 
-// Whether the job may start; if not, how long the queue is.
+// Admission of a job: whether it may start; if not, how long the queue is.
 struct Admission {
   bool granted = true;
   std::size_t before = 0;
@@ -125,7 +126,7 @@ struct Plan {
   std::optional<nlohmann::json> status;  // The whole status; nothing: it is right.
   std::vector<Transition> events;
   RunStep run = RunStep::kNone;
-  // Of a run to start: which attempt, and what was accepted, so that nobody looks it up again.
+  // Attempt and accepted spec of a run to start, so that they are not looked up again.
   std::uint32_t attempt = 0;
   job::ResolvedJob resolved;
   std::vector<AgentExit> exits;

@@ -28,14 +28,14 @@ constexpr Row kRows[] = {
     {"status unknown for quota", Kind::kWaits, reason::kQuotaExceeded},
     {"failed calling webhook", Kind::kWaits, reason::kAdmissionUnavailable},
     {"failed to call webhook", Kind::kWaits, reason::kAdmissionUnavailable},
-    // Of a namespace that is new.
+    // Message of a namespace that is new.
     {"error looking up service account", Kind::kWaits, reason::kAdmissionUnavailable},
     // Our own permissions, which an administrator gives by namespace.
     {"cannot get resource", Kind::kWaits, reason::kAdmissionUnavailable},
     {"cannot create resource", Kind::kWaits, reason::kAdmissionUnavailable},
     {"cannot patch resource", Kind::kWaits, reason::kAdmissionUnavailable},
     {"is being terminated", Kind::kWaits, reason::kAdmissionUnavailable},
-    // Of etcd, of the connection to it, and of the API server.
+    // Messages of etcd, of the connection to it, and of the API server.
     {"request is too large", Kind::kFails, reason::kTooLarge},
     {"message larger than max", Kind::kFails, reason::kTooLarge},
     {"Request entity too large", Kind::kFails, reason::kTooLarge},

@@ -1,4 +1,4 @@
-// What a pod's status says about the agent in it.
+// Reads from a pod's status what it says about the agent in it.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace eidolon::controller::reconcile {
 
-// On pods: which server each completion index stands for, as a JSON list; without it they are the
-// same. Only servers with a rank that runs have a pod.
+// Annotation on pods: which server each completion index stands for, as a JSON list; without it
+// they are the same. Only servers with a rank that runs have a pod.
 inline constexpr char kServersAnnotation[] = "eidolon.dev/servers";
 inline constexpr std::uint32_t kNoServer = UINT32_MAX;
 
-// What took a pod away that was not the program in it: an eviction, a lost node, a deletion.
+// Event that took a pod away and was not the program in it: an eviction, a lost node, a deletion.
 struct Disruption {
   std::string reason;   // Of a condition.
   std::string message;  // A half sentence: "was evicted ...".
@@ -37,7 +37,7 @@ PodState InspectPod(const nlohmann::json& pod);
 
 // A wait that no time heals, as the reason of a condition; empty: it may heal.
 std::string HopelessReason(const PodState& pod);
-// Whether it waits for an image that could not be pulled, by a failure that may pass.
+// Returns whether it waits for an image that could not be pulled, by a failure that may pass.
 bool WaitsForImage(const PodState& pod);
 // What a user can do about it.
 std::string HopelessMessage(const PodState& pod);

@@ -1,4 +1,4 @@
-// How much of a node the pods of jobs may take, and the memory of their tmpfs volumes.
+// Limits how much of a node the pods of jobs may take, and the memory of their tmpfs volumes.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace eidolon::controller::reconcile {
 
-// Of the container of an emulated server. `pods` is spec.podTemplate of the job: its resources take
-// the place of all others.
+// Returns the resources of the container of an emulated server. `pods` is spec.podTemplate of the
+// job: its resources take the place of all others.
 nlohmann::json ServerResources(const job::ResolvedJob& resolved, const nlohmann::json& pods,
                                const Settings& settings);
 

@@ -1,4 +1,4 @@
-// What a job waits for whose agents are not all there.
+// Describes what a job waits for whose agents are not all there.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace eidolon::controller::reconcile {
 std::optional<PodRefusal> FindWaiting(const RunFacts& run, std::span<const PodState> pods,
                                       std::size_t agents);
 
-// For people, with the first pod that says why it does not run.
+// Describes for people, with the first pod that says why it does not run.
 std::string DescribeWaiting(std::span<const PodState> pods, std::size_t agents);
 
 }  // namespace eidolon::controller::reconcile
