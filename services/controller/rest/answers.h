@@ -1,4 +1,4 @@
-// How documents come in with a request and go out with an answer.
+// Reads documents from requests and writes them into answers.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -20,13 +20,13 @@ void Answer(const ApiError& error, const httplib::Request& request, httplib::Res
 
 void AnswerJson(const nlohmann::json& object, int status, httplib::Response* response);
 void AnswerText(const std::string& text, int status, httplib::Response* response);
-// Or 304 when the client knows this version.
+// Answers the object, or 304 when the client knows this version.
 void AnswerObject(const ApiResult<nlohmann::json>& result, const httplib::Request& request,
                   httplib::Response* response);
-// What was created, with its address.
+// Answers what was created, with its address.
 void AnswerCreated(const nlohmann::json& object, const httplib::Request& request,
                    httplib::Response* response);
-// What is gone, or will be when its metadata have a deletionTimestamp.
+// Answers what is gone, or will be when its metadata have a deletionTimestamp.
 void AnswerDeleted(const ApiResult<nlohmann::json>& result, const httplib::Request& request,
                    httplib::Response* response);
 // A page of a list. The token is the position after the last item of the page before.

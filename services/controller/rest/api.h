@@ -1,5 +1,5 @@
-// What the HTTP face asks of the controller. The face knows documents, not how jobs run; tests give
-// it a controller of their own.
+// Interface of the controller for HTTP. The face knows documents, not how jobs run; tests give it a
+// controller of their own.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@ struct ApiError {
   base::ErrorCode code = base::ErrorCode::kInternal;
   std::string message;
   job::Problems problems;  // Of a document that was refused.
-  // What kResourceExhausted is about: the disk, or the quota of the data folder.
+  // Cause of kResourceExhausted: the disk, or the quota of the data folder.
   bool disk_full = false;
   bool over_quota = false;
   bool is_forbidden = false;  // The user may not; `problems` are fields that they may not set.
@@ -52,7 +52,7 @@ struct JobChange {
   bool over = false;
 };
 
-// What became of all jobs, or all sweeps, since a version.
+// Changes of all jobs, or all sweeps, since a version.
 struct ListChange {
   std::vector<nlohmann::json> changed;  // Summaries (controller/job/summary.h), oldest first.
   std::set<std::string> present;        // "namespace/name" of all there are.
@@ -65,8 +65,7 @@ struct LogPart {
   bool ended = false;  // Nothing will follow.
 };
 
-// Who writes, for whoever has to know in whose name: the token of the request; empty: the process
-// itself, or its user.
+// Identity of a writer: the token of the request; empty: the process itself, or its user.
 struct Writer {
   std::string token;
 };
@@ -79,7 +78,7 @@ class SweepApi {
   virtual ApiResult<nlohmann::json> CreateSweep(const std::string& name_space,
                                                 const nlohmann::json& document,
                                                 const Writer& writer = {}) = 0;
-  // In order of creation. Empty namespace: all.
+  // Lists sweeps in order of creation. Empty namespace: all.
   virtual ApiResult<std::vector<nlohmann::json>> ListSweeps(const std::string& name_space) = 0;
   virtual ApiResult<nlohmann::json> GetSweep(const ObjectName& sweep) = 0;
   // Its jobs are deleted first. Answers the object as it was.
@@ -89,10 +88,10 @@ class SweepApi {
   // changes more is refused, each field with its problem.
   virtual ApiResult<nlohmann::json> PatchSweep(const ObjectName& sweep, const nlohmann::json& patch,
                                                const Writer& writer = {}) = 0;
-  // As Api::AwaitChange.
+  // Works as Api::AwaitChange.
   virtual ApiResult<JobChange> AwaitSweep(const ObjectName& sweep, std::int64_t after,
                                           std::chrono::milliseconds timeout) = 0;
-  // As Api::AwaitJobs; summaries are those of controller/sweep/plan.h.
+  // Works as Api::AwaitJobs; summaries are those of controller/sweep/plan.h.
   virtual ApiResult<ListChange> AwaitSweeps(const std::string& name_space, std::int64_t after,
                                             std::size_t known,
                                             std::chrono::milliseconds timeout) = 0;
@@ -113,7 +112,7 @@ class Api {
                                        const nlohmann::json& document,
                                        const std::optional<IdempotencyKey>& key,
                                        const Writer& writer = {}) = 0;
-  // In order of creation. Empty namespace: all.
+  // Lists jobs in order of creation. Empty namespace: all.
   virtual ApiResult<std::vector<nlohmann::json>> ListJobs(const std::string& name_space) = 0;
   virtual ApiResult<nlohmann::json> GetJob(const ObjectName& job) = 0;
   // Cancels a running job first; it is gone when its agents are. Answers the object as it was.
@@ -157,7 +156,7 @@ class Api {
   virtual void CountRequest(const std::string& method, int status) = 0;
   // For metrics: something was refused before it reached a route; `reason` is one of a few words.
   virtual void CountRefusal(const std::string& reason) = 0;
-  // For metrics: open connections.
+  // Sets the number of open connections, for metrics.
   virtual void SetConnections(std::size_t count) = 0;
 };
 

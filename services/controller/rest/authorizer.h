@@ -32,12 +32,12 @@ class Authorizer {
   virtual std::optional<Denial> Check(const std::string& token, const AccessRequest& request) = 0;
   // Sessions of the page; null: there are none.
   virtual Logins* logins() { return nullptr; }
-  // Whether this is the server's own token, and not one of a session.
+  // Returns whether this is the server's own token, and not one of a session.
   virtual bool IsServerToken(const std::string& /*token*/) const { return false; }
 };
 
-// What a request of this method to a route's path template means; nothing for what anybody may see:
-// health, the API's description, the status page.
+// Returns what a request of this method to a route's path template means; nothing for what anybody
+// may see: health, the API's description, the status page.
 std::optional<AccessRequest> AccessRequestOf(const std::string& method, const std::string& path,
                                              const std::string& name_space,
                                              const std::string& name);

@@ -78,7 +78,7 @@ class FakeApi final : public Api {
   std::vector<std::string> requests();
   void CountRefusal(const std::string& reason) override;
   void SetConnections(std::size_t count) override;
-  // How often something was refused, by reason.
+  // Returns how often something was refused, by reason.
   std::map<std::string, int> refusals();
   // The number of open connections once it is `count`, or what it is when that takes too long.
   std::size_t AwaitConnections(std::size_t count);

@@ -40,7 +40,7 @@ class Handlers {
   void GetLog(const httplib::Request& request, const PathParts& parts, httplib::Response* response);
   void GetEvents(const httplib::Request& request, const PathParts& parts,
                  httplib::Response* response);
-  // Of the job that the path names first and the one that it names last.
+  // Compares the job that the path names first and the one that it names last.
   void GetComparison(const httplib::Request& request, const PathParts& parts,
                      httplib::Response* response);
   void GetTimeline(const httplib::Request& request, const PathParts& parts,

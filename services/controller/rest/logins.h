@@ -1,5 +1,5 @@
-// How the page gets in without the server's token. A link holds a code that works once and for a
-// short time; the page exchanges it for a session, which expires. A link that stays in a browser's
+// Admits the page without the server's token. A link holds a code that works once and for a short
+// time; the page exchanges it for a session, which expires. A link that stays in a browser's
 // history is then worth nothing.
 #pragma once
 
@@ -30,13 +30,13 @@ class Logins {
 
   explicit Logins(const base::RealClock& clock) : clock_(clock) {}
 
-  // For the link. Works for kCodeSeconds.
+  // Makes a code for the link. Works for kCodeSeconds.
   std::string MakeCode();
   // The token of a new session; nothing when the code is unknown, used or too old.
   std::optional<std::string> Redeem(std::string_view code);
   // The token of a new session, for a caller who has shown the server's own.
   std::string OpenSession();
-  // Whether the token is of a session that has not expired.
+  // Returns whether the token is of a session that has not expired.
   bool Accepts(std::string_view token);
 
  private:

@@ -16,7 +16,7 @@ int StatusOf(const ApiError& error);
 // type, title, status, detail, instance and, for documents, errors: [{pointer, detail}].
 nlohmann::json ToProblem(const ApiError& error, int status, const std::string& instance);
 
-// "Not Found" for 404; "Error" for codes without a name.
+// Returns "Not Found" for 404; "Error" for codes without a name.
 std::string TitleOf(int status);
 
 }  // namespace eidolon::controller::rest

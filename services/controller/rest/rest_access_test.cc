@@ -1,4 +1,4 @@
-// Who gets in: tokens, Unix sockets, pages of the web, names in paths.
+// Tests access: tokens, Unix sockets, pages of the web, names in paths.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <httplib.h>

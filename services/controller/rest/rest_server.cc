@@ -220,8 +220,8 @@ class Server final : public RestServer {
     return true;
   }
 
-  // Whether the authorizer lets the request through, of each object that the path names; answers
-  // by itself when not.
+  // Returns whether the authorizer lets the request through, of each object that the path names;
+  // answers by itself when not.
   bool MayPass(const Route& route, const PathParts& parts, const httplib::Request& request,
                httplib::Response* response) const {
     if (authorizer_ == nullptr || IsOwner(request)) return true;
@@ -240,7 +240,7 @@ class Server final : public RestServer {
     return true;
   }
 
-  // Before any route. Names in paths are stored and answered as JSON.
+  // Checks a request before any route. Names in paths are stored and answered as JSON.
   httplib::Server::HandlerResponse CheckRequest(const httplib::Request& request,
                                                 httplib::Response* response) const {
     if (!job::IsUtf8(request.path)) {
@@ -266,7 +266,7 @@ class Server final : public RestServer {
     return httplib::Server::HandlerResponse::Unhandled;
   }
 
-  // What no handler has answered: unknown paths, wrong methods, bodies that are too large.
+  // Answers what no handler has answered: unknown paths, wrong methods, bodies that are too large.
   void AnswerUnrouted(const httplib::Request& request, httplib::Response* response) const {
     if (!response->body.empty() || response->status < 400) return;
     std::set<std::string> allowed;

@@ -22,9 +22,10 @@ struct RestServerOptions {
   // Also listens here, for processes of this user and of root alone; they need no token. Empty:
   // not.
   std::string unix_socket;
-  // Whether /metrics is served to whoever asks, as health is.
+  // True if /metrics is served to whoever asks, as health is.
   bool open_metrics = false;
-  // Of one client, two thirds of them. What is said of bodies is body_bytes_max.
+  // Limits of connections; one client may have two thirds of them. What is said of bodies is
+  // body_bytes_max.
   http::ConnectionLimits connections;
 };
 
