@@ -37,7 +37,7 @@ json DescribeJob(const json& job) {
           {"ranks", CountAt(target, {"ranks"})}};
 }
 
-// Of an iteration, or else of the whole program; null when neither is predicted.
+// Returns the time of an iteration, or else of the whole program; null when neither is predicted.
 json PredictedTime(const json& job) {
   const json& prediction = At(job, {"status", "prediction"});
   const Headline time = HeadlineOf(prediction);

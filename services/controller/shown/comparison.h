@@ -6,7 +6,7 @@
 
 namespace eidolon::controller::shown {
 
-// What `eidolon compare -o json` prints:
+// Returns the document that `eidolon compare -o json` prints:
 //   jobs         name, namespace, phase, reason, gpu, servers, ranks of the first and the second
 //   time         first, second (what: iteration or program; mean, low, high); speedup, bandsOverlap
 //   figures, breakdown, memory      rows

@@ -49,7 +49,7 @@ std::string ValueOf(const json& value) {
   return ToPrintableLine(text.size() <= kSettingMax ? text : Beginning(text, kSettingMax) + "...");
 }
 
-// What one job's document says of one kernel.
+// Entry of one job's document about one kernel.
 struct Launched {
   double seconds = 0;   // Of an iteration and rank.
   double launches = 0;  // The same; 0: not told.
@@ -242,7 +242,7 @@ void AddKernelCauses(const std::vector<Kernel>& kernels, const json& fields,
   }
 }
 
-// How much more of the critical path each sort of links takes, as far as both have one.
+// Returns how much more of the critical path each sort of links takes, as far as both have one.
 std::string LinksOf(const Compared& compared) {
   std::map<std::string, std::array<double, 2>> times;
   for (std::size_t i = 0; i < 2; ++i) {
@@ -409,7 +409,7 @@ json ToJson(const Cause& cause, const std::function<void(double, json*)>& add_sh
   return out;
 }
 
-// What the breakdown tells beside computation, where it is not the same.
+// Adds the parts of the breakdown beside computation, where they are not the same.
 void AddWaits(const Compared& compared, const Kernels& kernels, double least,
               std::vector<Cause>* causes) {
   const auto add = [&](const char* part, const std::function<Cause(double)>& of) {

@@ -1,5 +1,5 @@
-// Why one job's predicted time differs from another's: what each part of the difference comes from,
-// in a sentence, with the fields of both documents that it was read from.
+// Explains why one job's predicted time differs from another's: what each part of the difference
+// comes from, in a sentence, with the fields of both documents that it was read from.
 //
 // The parts of the breakdown make up an iteration, so their differences make up the difference.
 // Computation is taken apart further by kernels: those that only one job has, launches more or

@@ -41,7 +41,7 @@ struct Headline {
 };
 Headline HeadlineOf(const nlohmann::json& prediction);
 
-// At most so many bytes of a UTF-8 text, cut between characters.
+// Returns at most so many bytes of a UTF-8 text, cut between characters.
 std::string Beginning(const std::string& text, std::size_t bytes);
 
 }  // namespace eidolon::controller::shown

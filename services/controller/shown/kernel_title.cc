@@ -11,7 +11,8 @@ constexpr std::string_view kAnonymous = "(anonymous namespace)::";
 
 bool IsWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-// Up to the parameters, which begin at the first bracket that stands in no template argument.
+// Returns the name up to the parameters, which begin at the first bracket that stands in no
+// template argument.
 std::string_view WithoutParameters(std::string_view name) {
   int depth = 0;
   for (std::size_t i = 0; i < name.size(); ++i) {

@@ -9,7 +9,7 @@ namespace eidolon::controller::shown {
 
 // "  label            text\n"; a text stays on its line, with its line ends shown as "\x0a".
 std::string Line(const std::string& label, const std::string& text);
-// By a format of printf for one double.
+// Formats by a format of printf for one double.
 std::string Print(const char* format, double value);
 // 0.812 as "81.2 %".
 std::string Percent(double share);
