@@ -1,4 +1,4 @@
-// What the controller asks of the timing and the network service, in the controller's own words.
+// Interface of the controller to the timing and the network service, in the controller's own words.
 #pragma once
 
 #include <string>
@@ -24,7 +24,7 @@ class Simulators {
                                          const job::ResolvedJob& resolved) = 0;
   virtual void RemoveJob(const std::string& job) = 0;
 
-  // What agents of a registered job show to both services; empty when nobody asks for it.
+  // Returns what agents of a registered job show to both services; empty when nobody asks for it.
   virtual std::string MakeServiceToken(const std::string& /*job*/) { return {}; }
   // gRPC addresses, for the agents.
   virtual std::string timing_address() const = 0;
