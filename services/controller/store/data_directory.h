@@ -40,7 +40,7 @@ class DataDirectory {
   std::string recording_path(std::int64_t job_uid) const;
   // Removes what a job has left: log, event logs, timeline, recording.
   void RemoveOutputs(std::int64_t job_uid) const;
-  // What all of it takes of the disk. Looks at every file.
+  // Returns what all of it takes of the disk. Looks at every file.
   DiskUsage MeasureUsage() const;
 
  private:

@@ -222,7 +222,7 @@ LostLines JobLog::Close() {
 
 namespace {
 
-// At most `bytes_max` bytes of a file from `offset` on. A missing file is an empty one.
+// Reads at most `bytes_max` bytes of a file from `offset` on. A missing file is an empty one.
 Result<std::string> ReadAt(const std::string& path, std::uint64_t offset, std::size_t bytes_max) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) {
@@ -239,7 +239,7 @@ Result<std::string> ReadAt(const std::string& path, std::uint64_t offset, std::s
   return bytes;
 }
 
-// Where the bytes at an offset are, if they are still kept.
+// Place of the bytes at an offset, if they are still kept.
 struct Place {
   std::string path;
   std::uint64_t begin = 0;                           // Offset of the file's first byte.

@@ -67,7 +67,7 @@ class JobLog {
   JobLog(std::string path, std::uint64_t bytes_max)
       : path_(std::move(path)), bytes_max_(bytes_max) {}
   base::Result<void> OpenFiles();
-  // Of the file that is written to.
+  // Returns the room of the file that is written to.
   std::uint64_t Room() const;
   base::Result<void> BeginSegment();
   // Whole lines. Takes away from them what was written.

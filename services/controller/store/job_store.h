@@ -48,7 +48,7 @@ struct StoredSweep {
   std::string damage;    // As of a job.
 };
 
-// What a request with an Idempotency-Key created.
+// Object that a request with an Idempotency-Key created.
 struct IdempotentRequest {
   std::string name_space;
   std::string key;

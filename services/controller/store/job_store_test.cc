@@ -123,7 +123,7 @@ TEST(JobStoreTest, RefusesAFileOfANewerVersion) {
   EXPECT_THAT(store.error().message, HasSubstr("schema version 99"));
 }
 
-// As version 2 made it.
+// Version 2 made this schema.
 constexpr char kVersion2[] = R"(
 CREATE TABLE jobs (
   uid INTEGER PRIMARY KEY AUTOINCREMENT, namespace TEXT NOT NULL, name TEXT NOT NULL,

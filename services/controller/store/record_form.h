@@ -9,8 +9,8 @@
 
 namespace eidolon::controller::store {
 
-// What is wrong with the record, as a clause: "its status is no JSON object"; empty when nothing
-// is.
+// Returns what is wrong with the record, as a clause: "its status is no JSON object"; empty when
+// nothing is.
 std::string DamageOf(const StoredJob& job);
 std::string DamageOf(const StoredCluster& cluster);
 std::string DamageOf(const StoredSweep& sweep);

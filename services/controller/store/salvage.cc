@@ -26,7 +26,7 @@ bool HasColumn(const Statement& row, std::string_view name) {
   return false;
 }
 
-// From the damaged database to the new one, table by table.
+// Copies from the damaged database to the new one, table by table.
 class RowCopier {
  public:
   RowCopier(Database* from, Database* to) : from_(*from), to_(*to) {}

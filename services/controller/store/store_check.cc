@@ -67,7 +67,7 @@ class Checker {
     findings_.push_back({state, std::move(subject), std::move(text)});
   }
 
-  // Before SQLite reads the write-ahead log, and drops what is behind damage.
+  // Called before SQLite reads the write-ahead log, and drops what is behind damage.
   Result<void> CheckLog() {
     const std::string path = directory_.database_path();
     const auto damage = KeepDamagedLog(path, folder_, repair_);
@@ -262,7 +262,7 @@ class Checker {
     jobs_[uid] = status.contains("startTime");
   }
 
-  // Of a damaged row.
+  // Settles a damaged row.
   Result<void> Settle(const DamagedRecord& record, const std::string& name) {
     const std::string subject = Shown(record.table->kind, record.row_id, name);
     if (!repair_) {

@@ -10,7 +10,7 @@ using base::Fail;
 using base::Result;
 using base::StrCat;
 
-// As of version 2.
+// Schema of version 2.
 constexpr char kSchema[] = R"(
 CREATE TABLE IF NOT EXISTS jobs (
   uid INTEGER PRIMARY KEY AUTOINCREMENT,

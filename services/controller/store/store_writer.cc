@@ -90,8 +90,8 @@ Ticket::End Ticket::Wait(std::chrono::milliseconds limit) {
   return End::kWithdrawn;
 }
 
-// What the thread and its owner share. A thread that hangs in a write keeps it after the owner has
-// gone.
+// State that the thread and its owner share. A thread that hangs in a write keeps it after the
+// owner has gone.
 struct StoreWriter::Core {
   enum class Kind { kRequest, kDuty, kOffer };
   enum class Phase { kIdle, kWriting, kCalling };

@@ -25,7 +25,8 @@ using Write = std::function<base::Result<void>(JobStore&)>;
 // A write that is tried once, for somebody who waits for its result.
 struct Request {
   Write write;
-  // After a failure that says nothing of what is on the disk: whether it is there all the same.
+  // Called after a failure that does not show what is on the disk: whether it is there all the
+  // same.
   std::function<base::Result<bool>(JobStore&)> is_stored;
   // Told once, in any case. kResourceExhausted: the disk has no space.
   std::function<void(const base::Result<void>&)> done;
@@ -46,7 +47,7 @@ struct StoreState {
   std::uint64_t failed_writes = 0;  // Since the start.
 };
 
-// Of whoever waits for a request. Thread safe.
+// Ticket of a waiter for a request. Thread safe.
 class Ticket {
  public:
   enum class End { kDone, kWithdrawn, kUnknown };

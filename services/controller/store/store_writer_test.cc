@@ -77,7 +77,7 @@ class StoreWriterTest : public ::testing::Test {
   bool AwaitUnsaved(std::size_t count) {
     return Await([&] { return writer_->state().unsaved == count; });
   }
-  // What a new controller would find.
+  // Returns what a new controller would find.
   std::map<std::string, std::string> CloseAndRead() {
     left_ = writer_->Close(0ms);
     writer_.reset();

@@ -96,7 +96,7 @@ class LogReader {
     return frame < frames() && Salts(frame) == HeaderSalts();
   }
   bool is_big_endian() const { return is_big_endian_; }
-  // Of the frame, behind one with the sums `before`.
+  // Returns the sums of the frame, behind one with the sums `before`.
   Sums ComputedSums(std::size_t frame, Sums before) const {
     const Sums sums = Continue(before, Frame(frame).substr(0, 8), is_big_endian_);
     return Continue(sums, Frame(frame).substr(kFrameHeaderBytes), is_big_endian_);
@@ -129,12 +129,12 @@ struct Change {
   char value = 0;
 };
 
-// How a change of a word adds to the sums behind it.
+// Effect of a change of a word on the sums behind it.
 struct Effect {
   std::uint32_t first = 0;
   std::uint32_t second = 0;
 
-  // Behind one more pair of words.
+  // Returns the effect behind one more pair of words.
   Effect Next() const { return {first + second, first + 2 * second}; }
 };
 
@@ -180,8 +180,8 @@ class FrameCorrector {
     Sums sums;  // Of the frame, once it is changed.
   };
 
-  // Whether a later transaction, which is intact, writes the page again. Of this frame only the
-  // number of the page then matters.
+  // Returns whether a later transaction, which is intact, writes the page again. Of this frame only
+  // the number of the page then matters.
   bool AnyWillDo() const {
     if (std::ranges::any_of(found_, [](const Found& found) { return found.change.at < 4; })) {
       return false;

@@ -82,7 +82,7 @@ class WriteAheadLogTest : public ::testing::Test {
     bytes.at(at) = static_cast<char>(bytes.at(at) ^ change);
     return bytes;
   }
-  // As a disk that lost a sector of a frame.
+  // Returns the log of a disk that lost a sector of a frame.
   std::string LogWithoutSector(std::size_t frame) const {
     return Log().replace(kHeader + frame * kFrame + 24 + 512, 512, std::string(512, '\x5a'));
   }
