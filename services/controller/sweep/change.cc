@@ -59,7 +59,7 @@ void ReadPart(const json& sweep, const json& patch, const std::string& part,
   }
 }
 
-// What is wrong with the values that the sweep would get.
+// Returns what is wrong with the values that the sweep would get.
 job::Problems ProblemsOf(const json& sweep, const json& patch, job::Mode mode) {
   json metadata = Patched(json::object(), PartOf(patch, "metadata"));
   metadata["name"] = PartOf(sweep, "metadata").value("name", "");

@@ -9,7 +9,7 @@
 
 namespace eidolon::controller::sweep {
 
-// Of a patch that is acceptable: what it says of the fields that may change.
+// Changes of an acceptable patch, of the fields that may change.
 struct SweepChange {
   nlohmann::json patch = nlohmann::json::object();
   bool of_spec = false;  // It changes spec.suspend or spec.concurrency.

@@ -140,7 +140,7 @@ class SweepPlanner {
     return found->second;
   }
 
-  // What an earlier plan has found out stays, whatever became of the jobs.
+  // Returns what an earlier plan has found out stays, whatever became of the jobs.
   const json* KnownRow(std::size_t index) const {
     const json& rows = MemberOf(before_, "points");
     if (!rows.is_array() || index >= rows.size()) return nullptr;

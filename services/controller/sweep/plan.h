@@ -45,13 +45,13 @@ SweepPlan PlanSweep(const ObservedSweep& observed);
 std::optional<nlohmann::json> RefuseSweep(const nlohmann::json& sweep,
                                           const job::Problems& problems, const std::string& now);
 
-// Whether its status says that all points are known, or that there will be none.
+// Returns whether its status says that all points are known, or that there will be none.
 bool IsSweepOver(const nlohmann::json& sweep);
-// Why such a sweep takes no change of its spec.
+// Reason why such a sweep takes no change of its spec.
 inline constexpr char kOverText[] =
     "the sweep is over: delete it and create another; labels and annotations can be changed";
-// How many points stand where, by "pending", "running", "complete" and "failed"; empty before that
-// is known.
+// Returns how many points stand where, by "pending", "running", "complete" and "failed"; empty
+// before that is known.
 std::map<std::string, double> PointsByPhase(const nlohmann::json& sweep);
 // A sweep in a list of many: without its points and what its jobs are.
 nlohmann::json SweepSummaryOf(nlohmann::json sweep);

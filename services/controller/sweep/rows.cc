@@ -93,7 +93,7 @@ json RowOf(const SweepPoint& point, const json& job, const SweepSpec& spec, bool
   for (const auto& [gpu, price] : spec.prices) {
     if (gpu != WordAt(server, {"gpu"})) continue;
     row["costPerHour"] = price * gpus;
-    // Of a million tokens where tokens are known, else of a thousand iterations.
+    // The unit is a million tokens where tokens are known, else a thousand iterations.
     row["costPerUnit"] = price * gpus / 3600 * (tokens > 0 ? 1e6 / tokens : 1e3 * seconds);
   }
   return row;

@@ -1,4 +1,4 @@
-// What the points of a sweep came to: a row for each, and which of them are worth a look.
+// Tabulates the points of a sweep: a row for each, and which of them are worth a look.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,7 +8,7 @@
 
 namespace eidolon::controller::sweep {
 
-// What one point came to. `job` is the document of the job, or its summary.
+// Returns what one point came to. `job` is the document of the job, or its summary.
 nlohmann::json RowOf(const SweepPoint& point, const nlohmann::json& job, const SweepSpec& spec,
                      bool replayed);
 // Where not all points tell their tokens, rows are compared by iterations: the others' tokens go.
@@ -19,7 +19,8 @@ void MarkFront(std::vector<nlohmann::json>* rows);
 // Does so, and puts the fastest first; jobs that have no prediction come last.
 void RankRows(std::vector<nlohmann::json>* rows);
 
-// Of a row: tokens for a second where they are known, else iterations; 0 without a prediction.
+// Returns the throughput of a row: tokens for a second where they are known, else iterations; 0
+// without a prediction.
 double ThroughputOf(const nlohmann::json& row);
 bool HasPrediction(const nlohmann::json& row);
 

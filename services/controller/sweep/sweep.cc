@@ -121,7 +121,7 @@ SweepSpec ReadSpec(Fields* fields, bool is_file) {
   return spec;
 }
 
-// Where a problem of a point's job comes from: a field of the matrix, or of the job.
+// Returns where a problem of a point's job comes from: a field of the matrix, or of the job.
 std::string OriginOf(const std::string& pointer, const SweepSpec& spec) {
   constexpr std::string_view kSpec = "/spec/";
   if (!pointer.starts_with(kSpec)) return "/spec/job";
@@ -248,7 +248,7 @@ ParsedSweep ParseSweep(const json& document, job::Mode mode) {
   }
   Fields fields(document, "", &sweep.problems);
   sweep.metadata = job::ReadMetadata(&fields, kSweepKind);
-  // With five letters of its own behind a prefix.
+  // The name has five letters of its own behind a prefix.
   const std::size_t length =
       std::max(sweep.metadata.name.size(), sweep.metadata.generate_name.size() + 6);
   if (length > kSweepNameMax && fields.Has("metadata")) {

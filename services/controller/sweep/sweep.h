@@ -49,13 +49,14 @@ struct ParsedSweep {
   SweepSpec spec;
   job::Problems problems;  // Empty: the document is acceptable by itself.
 };
-// Of a SimulationSweep for a controller. A point that describes no job is none of its problems, as
-// long as another one does.
+// Parses a SimulationSweep for a controller. A point that describes no job is none of its problems,
+// as long as another one does.
 ParsedSweep ParseSweep(const nlohmann::json& document, job::Mode mode);
 
 // Every combination, the last field changing fastest.
 std::vector<SweepPoint> PointsOf(const SweepSpec& spec);
-// Whether a recording answers for other values of the field: it says nothing about the program.
+// Returns whether a recording answers for other values of the field: it says nothing about the
+// program.
 bool IsReplayed(std::string_view path);
 // The values of the fields for which the program must run.
 SweepPoint RunPartOf(const SweepPoint& point);
