@@ -20,7 +20,7 @@ constexpr unsigned kSectorBits = 5;
 constexpr unsigned kLineBits = 7;
 constexpr unsigned kBanks = 32;
 
-// By the size field of loads and stores.
+// Returns the bytes by the size field of loads and stores.
 unsigned BytesOf(const Step& step) {
   constexpr std::array<unsigned, 8> kBytes = {1, 1, 2, 2, 4, 8, 16, 4};
   constexpr unsigned kWide = 32;

@@ -1,5 +1,5 @@
-// What the memory accesses of one block come to: wavefronts of shared memory, lines and sectors
-// of device memory, and what of it the multiprocessor's own cache holds.
+// Counts the memory accesses of one block: wavefronts of shared memory, lines and sectors of device
+// memory, and what of it the multiprocessor's own cache holds.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ struct RegionTouched {
   bool operator==(const RegionTouched&) const = default;
 };
 
-// Of one thread.
+// Accesses of one thread.
 class Accesses {
  public:
   // `cached_bytes`: of the multiprocessor's cache, for one block.

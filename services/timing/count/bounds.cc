@@ -84,7 +84,7 @@ Load LoadOf(const Counts& counts, const gpu_model::GpuModel& gpu) {
   return load;
 }
 
-// Of one block's matrix instructions, as if all multiprocessors worked on it.
+// Returns the time of one block's matrix instructions, as if all multiprocessors worked on it.
 double MatrixSeconds(const BlockCounts& block, const gpu_model::GpuModel& gpu) {
   const bool in_groups = block.group_matrix_operations > 0;
   double seconds = 0;
@@ -122,7 +122,7 @@ double ErrorOf(const Counts& counts) {
   return error;
 }
 
-// What blocks that start together wait for before and after their matrix instructions, generation
+// Time that blocks that start together wait before and after their matrix instructions, generation
 // after generation.
 struct Beginnings {
   double waits = 0;  // For the blocks before, and for the first answer of memory.
@@ -130,7 +130,7 @@ struct Beginnings {
   double moves = 0;  // What they read first and write last, where nobody else asks L2 for anything.
 };
 
-// What the parts of a GPU need for a launch.
+// Time that the parts of a GPU need for a launch.
 struct Parts {
   double arithmetic = 0;  // The busiest of the pipes that warps wait for, and of the schedulers.
   double matrix = 0;
@@ -142,7 +142,7 @@ struct Parts {
   Beginnings beginnings;
 };
 
-// What the pipes of multiplications need. From 8.6 on half of the lanes for single precision
+// Time that the pipes of multiplications need. From 8.6 on half of the lanes for single precision
 // multiply integers too, before that all of them do (NVIDIA's developer forum, "Separate CUDA core
 // pipeline for FP16 and FP32", 2024); a result of 64 bits takes its lanes twice.
 struct Multiplications {
@@ -199,14 +199,14 @@ double MatrixGroups(const Counts& counts, const Load& load) {
   return std::max(1.0, std::round(groups * load.together));
 }
 
-// What a multiprocessor executes.
+// Returns what a multiprocessor executes.
 double OwnSeconds(const Counts& counts, const Parts& parts, const Load& load) {
   const double groups = MatrixGroups(counts, load);
   return std::max(QueueSeconds(groups, 0, std::array{parts.matrix, parts.arithmetic}), parts.near);
 }
 
-// What warps wait for instructions: where all start together, nobody has any in the cache. Where
-// the kernel has more than fit, each block brings its own again, while the others compute.
+// Returns what warps wait for instructions: where all start together, nobody has any in the cache.
+// Where the kernel has more than fit, each block brings its own again, while the others compute.
 double FetchSeconds(const Counts& counts, const gpu_model::GpuModel& gpu, const Parts& parts,
                     const Load& load) {
   const double clock = static_cast<double>(gpu.boost_clock_hz);
@@ -221,8 +221,8 @@ double FetchSeconds(const Counts& counts, const gpu_model::GpuModel& gpu, const 
   return std::max(first, again);
 }
 
-// What a multiprocessor executes overlaps with the memory behind it, by the warps of a block,
-// unless both are nearly as long. Blocks take turns at them. Those that follow are started
+// Returns what a multiprocessor executes overlaps with the memory behind it, by the warps of a
+// block, unless both are nearly as long. Blocks take turns at them. Those that follow are started
 // meanwhile. Matrix instructions take turns with the rest of their warps' work, and what they need
 // is brought while they run: those two add up, and hide the memory and the latency nearly.
 double Together(const Counts& counts, const Parts& parts, const Load& load) {

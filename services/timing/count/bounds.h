@@ -1,4 +1,4 @@
-// From counts to time: what each part of a GPU needs for a launch if it is the only one that
+// Converts counts to time: what each part of a GPU needs for a launch if it is the only one that
 // matters. docs/reference/generated/kernel_counts.md has the formulas and where they come from.
 #pragma once
 

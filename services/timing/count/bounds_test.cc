@@ -116,7 +116,7 @@ TEST(BoundsTest, StoresOfTheOnlyBlockGoOnWhileTheNextOneLoads) {
   const double micros = Micros(counts);
 
   EXPECT_NEAR(micros / 362.7, 1, 0.15);
-  // If the block waited for all that it moves, as for loads:
+  // This assumes that the block waited for all that it moves, as for loads:
   counts.bytes_read += counts.bytes_written;
   counts.bytes_written = 0;
   EXPECT_GT(Micros(counts), 1.08 * micros);

@@ -296,9 +296,9 @@ class Sampler {
     return most - least <= kAlike * most;
   }
 
-  // Whether other content of memory would lead to other counts. Where the block accesses the same,
-  // memory holds numbers, and ordinary ones from here on: divisions of zero, for one, leave the
-  // usual path.
+  // Determines whether other content of memory would lead to other counts. Where the block accesses
+  // the same, memory holds numbers, and ordinary ones from here on: divisions of zero, for one,
+  // leave the usual path.
   void AskOfMemory(BlockRun& known) {
     constexpr std::byte kNumbers{0x3f};  // 0.75 in single precision and bf16.
     if (known.counts.instructions() > static_cast<double>(steps_left_) / 4) return;
@@ -313,8 +313,9 @@ class Sampler {
     known = std::move(other);
   }
 
-  // What blocks in a row share: of so many of them, the second half brings less than the first when
-  // they do. Only where it matters: where blocks share, and L2 does not hold all that they touch.
+  // Measures what blocks in a row share: of so many of them, the second half brings less than the
+  // first when they do. Only where it matters: where blocks share, and L2 does not hold all that
+  // they touch.
   void RunNeighbours() {
     constexpr std::uint64_t kMostNeighbours = 2048;
     constexpr double kShared = 1.1;
@@ -340,8 +341,8 @@ class Sampler {
     first_bytes_ = half * Accesses::kSectorBytes;
   }
 
-  // Of so many blocks in a row, sectors of a region at most, where blocks along a side touch the
-  // same ones: corners at both ends of the side tell.
+  // Returns, for so many blocks in a row, sectors of a region at most, where blocks along a side
+  // touch the same ones: corners at both ends of the side show it.
   double SharedSectors(const RegionUse& use, double blocks) const {
     std::array<bool, 3> shared{}, apart{};
     double most = 0;

@@ -139,7 +139,8 @@ TEST(CountTest, BlocksStartOneAfterTheOther) {
 
   const CountedTime time = TimeOf(counts, H100());
 
-  // As many blocks of a warp of kQuantizeBlockwiseSmall lasted 632 us: e2e/measured/h100.
+  // The same number of blocks of a warp of kQuantizeBlockwiseSmall lasted 632 us:
+  // e2e/measured/h100.
   EXPECT_EQ(time.bounds.front().name, "starts of blocks");
   EXPECT_NEAR(time.seconds, 632e-6, 6e-6);
 }
@@ -172,7 +173,7 @@ TEST(CountTest, LanesThatMeetInAWordFollowEachOtherInL2) {
   EXPECT_EQ(time.bounds.front().name, "colliding atomics");
   EXPECT_NEAR(time.seconds, 5.0e-3, 0.3e-3);
 
-  // Where it is known which words these are: all in one line, and each the word of a warp.
+  // The words are known: all in one line, and each the word of a warp.
   counts->block.atomic_rounds = 256;
   counts->atomic_bytes_at_once = 128;
   EXPECT_NEAR(TimeOf(*counts, H100()).seconds, 67.1e6 * 1.11e-9, 1e-3);

@@ -1,5 +1,6 @@
-// What a launch of a kernel executes, counted by running some of its blocks: the input of the
-// bounds in bounds.h. Numbers are doubles: means over blocks that go into formulas, never times.
+// Counts of what a launch of a kernel executes, found by running some of its blocks: the input of
+// the bounds in bounds.h. Numbers are doubles: means over blocks that go into formulas, never
+// times.
 #pragma once
 
 #include <array>
@@ -9,7 +10,7 @@
 
 namespace eidolon::timing::count {
 
-// Where a multiprocessor executes an instruction.
+// Pipe on which a multiprocessor executes an instruction.
 enum class Pipe : std::uint8_t {
   kFma,             // Single precision.
   kHalf,            // Pairs of half precision.
@@ -28,20 +29,20 @@ enum class Pipe : std::uint8_t {
 inline constexpr std::size_t kPipes = 13;
 std::string_view Name(Pipe pipe);
 
-// By the type of the operands, as GPU model files name their rates.
+// Types of the operands, as GPU model files name their rates.
 enum class MatrixType : std::uint8_t { kBf16, kTf32, kFp8, kInt8, kFp64, kFp4 };
 inline constexpr std::size_t kMatrixTypes = 6;
 std::string_view Name(MatrixType type);
 
-// Of L2: what it holds of a launch's own data while more passes through.
+// Share of L2 that it holds of a launch's own data while more passes through.
 inline constexpr double kHeldShare = 0.6;
 
-// Of one block, a mean of those that were run.
+// Counts of one block, a mean of those that were run.
 struct BlockCounts {
   std::array<double, kPipes> issued{};  // Instructions of warps.
   // Multiplications and additions of matrix instructions.
   std::array<double, kMatrixTypes> matrix_operations{};
-  // Of these, by groups of four warps (WGMMA) or on tensor memory (tcgen05).
+  // Part of these by groups of four warps (WGMMA) or on tensor memory (tcgen05).
   double group_matrix_operations = 0;
   double matrix_warps = 0;       // Of the block's warps, those that issue any.
   double shared_wavefronts = 0;  // Clocks of the banks of shared memory.
@@ -57,7 +58,7 @@ struct BlockCounts {
   double atomic_rounds = 0;      // Lanes of the busiest word of each request and line of 128 bytes.
   double barriers = 0;           // Of warps.
   double code_lines = 0;         // Of 128 bytes, that its longest warp executes, each once.
-  // Of its longest warp, alone on a multiprocessor, by the compiler's own schedule.
+  // Clocks of its longest warp, alone on a multiprocessor, by the compiler's own schedule.
   double clocks = 0;
   double far_clocks = 0;  // Of these, waiting for memory outside the multiprocessor.
 
@@ -81,13 +82,13 @@ struct Counts {
   double blocks = 0;           // Of the grid.
   double warps = 0;            // Of a block.
   double resident_blocks = 0;  // On a multiprocessor at once, as far as the grid has them.
-  // Of device memory, each once: by the whole launch, and by the blocks that run at once.
+  // Bytes of device memory, each once: by the whole launch, and by the blocks that run at once.
   double bytes_read = 0;
   double bytes_written = 0;
   double bytes_at_once = 0;
   double atomic_bytes_at_once = 0;  // Of these by atomics; 0 where memory says which.
   double bytes_in_order = 0;        // By the whole launch, where only neighbouring blocks share.
-  // Of the block that takes the longest by itself, as BlockCounts has the mean's.
+  // Clocks of the block that takes the longest by itself, as BlockCounts has the mean's.
   double longest_clocks = 0;
   double longest_far_clocks = 0;
   Growth growth;

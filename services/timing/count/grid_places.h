@@ -1,5 +1,5 @@
-// Where the blocks of a grid lie: their numbers, x first, and their places along the three sides.
-// A value; thread-safe.
+// Locates the blocks of a grid: their numbers, x first, and their places along the three sides. A
+// value; thread-safe.
 #pragma once
 
 #include <array>

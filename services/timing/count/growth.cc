@@ -41,9 +41,9 @@ Line LineOf(std::span<const BlockWork> blocks) {
 struct Busy {
   std::vector<double> rests;
   double now = 0;
-  // When the next of them ends: all take turns.
+  // Returns when the next of them ends: all take turns.
   double Next() const { return now + std::ranges::min(rests) * static_cast<double>(rests.size()); }
-  // Until then.
+  // Advances until then.
   void Advance() {
     now = Next();
     const auto least = std::ranges::min_element(rests);

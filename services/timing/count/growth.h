@@ -1,5 +1,6 @@
-// How the work of a grid's blocks grows along one of its sides, as it does under a causal mask: the
-// law that follows from some of the blocks, and what an uneven grid costs. Pure functions.
+// Describes how the work of a grid's blocks grows along one of its sides, as it does under a causal
+// mask: the law that follows from some of the blocks, and what an uneven grid costs. Pure
+// functions.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,8 @@ struct BlockWork {
 // counted grows evenly along the side: a line of least squares. Requires: two different places.
 std::vector<double> WeightsAt(std::span<const BlockWork> blocks, double place);
 
-// Of a side of so many blocks, when the work of these grows evenly along it and by a part that
-// matters. `period`: blocks in a row that lie at the same place.
+// Returns the growth of a side of so many blocks, when the work of these grows evenly along it and
+// by a part that matters. `period`: blocks in a row that lie at the same place.
 std::optional<Growth> GrowthOf(std::span<const BlockWork> blocks, double steps, double period);
 
 // Blocks of the mean's work that the busiest multiprocessor runs, where each takes the next block

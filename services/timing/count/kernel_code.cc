@@ -21,7 +21,7 @@ using base::ErrorCode;
 using base::Fail;
 using base::StrCat;
 
-// Where variables lie: behind all pointers of a launch (launch_memory.h).
+// Variables lie here: behind all pointers of a launch (launch_memory.h).
 constexpr std::uint64_t kVariables = std::uint64_t{0x7c} << 40;
 constexpr std::uint64_t kSectionBytes = std::uint64_t{1} << 32;
 

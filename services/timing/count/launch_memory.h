@@ -24,8 +24,9 @@ constexpr std::uint64_t RegionOf(std::uint64_t address) { return address >> kReg
 // (workload/pointer_tag.h), as well aligned as those were.
 std::string WithAddresses(std::string_view parameters);
 
-// Of one thread. Beyond a limit pages share their memory with others: a block that walks down the
-// columns of a large matrix touches a page of each row, and what they hold is not known anyway.
+// Memory of one thread. Beyond a limit pages share their memory with others: a block that walks
+// down the columns of a large matrix touches a page of each row, and what they hold is not known
+// anyway.
 class LaunchMemory : public interpret::Memory {
  public:
   explicit LaunchMemory(std::byte content) : content_(content) {}

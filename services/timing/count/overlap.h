@@ -1,13 +1,13 @@
-// How the work of blocks on a multiprocessor overlaps: sums of powers for what runs beside each
-// other, and a queue for what blocks take turns at. Pure functions; all times in seconds.
+// Computes how the work of blocks on a multiprocessor overlaps: sums of powers for what runs beside
+// each other, and a queue for what blocks take turns at. Pure functions; all times in seconds.
 #pragma once
 
 #include <span>
 
 namespace eidolon::timing::count {
 
-// Of parts that overlap unless they are nearly as long: the root of the sum of their powers. 0
-// without any. Requires: power > 0.
+// Combines parts that overlap unless they are nearly as long: the root of the sum of their powers.
+// 0 without any. Requires: power > 0.
 double Overlapped(double power, std::span<const double> parts);
 
 // Of customers that go through a multiprocessor together: each spends `alone` by itself and has to

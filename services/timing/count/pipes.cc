@@ -58,7 +58,7 @@ std::string_view Name(MatrixType type) {
 
 namespace {
 
-// By the order of sass::Operation.
+// Returns the pipe by the order of sass::Operation.
 Pipe PipeOfArithmetic(Operation operation) {
   switch (operation) {
     case Operation::kFadd:
@@ -229,7 +229,7 @@ double MatrixOperations(const interpret::Step& step, MatrixType* type) {
   constexpr double kColumns = 8;
   if (step.form == nullptr) return GroupOperations(step.word, type);
   if (step.operation != Operation::kHmma) return 0;
-  // As in interpret/matrix_handlers.cc: depths and types of the operands.
+  // Values are those of interpret/matrix_handlers.cc: depths and types of the operands.
   constexpr double kDepths[] = {8, 16, 4, 16};
   constexpr std::uint64_t kTf32 = 2;
   const sass::Word& word = step.word;

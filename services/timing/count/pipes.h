@@ -1,4 +1,5 @@
-// Which pipe executes an operation, how many clocks it takes there, and how long its result takes.
+// Knows which pipe executes an operation, how many clocks it takes there, and how long its result
+// takes.
 #pragma once
 
 #include <cstdint>
@@ -39,10 +40,11 @@ double MatrixOperations(const interpret::Step& step, MatrixType* type);
 // Where the step has the tensor cores multiply into tensor memory (tcgen05.mma, from 10.0 on): the
 // row of uniform registers that holds the instruction's descriptor.
 std::optional<unsigned> MatrixDescriptorRow(const interpret::Step& step);
-// Whether such a step is one block's for a pair of them (2CTA), whose first block issues it.
+// Returns whether such a step is one block's for a pair of them (2CTA), whose first block issues
+// it.
 bool IsOfBlockPair(const interpret::Step& step);
-// What such a step multiplies and adds for the whole block, or for the pair of blocks that share
-// it, by its descriptor (PTX ISA 8.7, instruction descriptor); type by reference.
+// Returns what such a step multiplies and adds for the whole block, or for the pair of blocks that
+// share it, by its descriptor (PTX ISA 8.7, instruction descriptor); type by reference.
 double DescribedOperations(const interpret::Step& step, std::uint32_t descriptor, MatrixType* type);
 
 // Operations a clock of a quarter of a multiprocessor, in bf16: NVIDIA H100 whitepaper (Hopper,
@@ -53,14 +55,15 @@ inline constexpr double kMatrixOperationsPerClock = 1024;
 // Luo et al., 2024, 62.9 % on H100.
 inline constexpr double kWarpMatrixShare = 0.629;
 
-// Whether the step is the last matrix instruction of a group that warps can wait for (gsb0).
+// Returns whether the step is the last matrix instruction of a group that warps can wait for
+// (gsb0).
 bool EndsMatrixGroup(const interpret::Step& step);
-// Where the step waits until no more than so many groups of matrix instructions are under way
-// (WARPGROUP.DEPBAR).
+// Returns where the step waits until no more than so many groups of matrix instructions are under
+// way (WARPGROUP.DEPBAR).
 std::optional<unsigned> MatrixGroupsLeft(const interpret::Step& step);
 
-// Whether the step says how many bytes the copy engine will bring into shared memory, in the
-// register at bits 32 (SYNCS.ARRIVE.TRANS64, mbarrier.arrive.expect_tx).
+// Returns whether the step says how many bytes the copy engine will bring into shared memory, in
+// the register at bits 32 (SYNCS.ARRIVE.TRANS64, mbarrier.arrive.expect_tx).
 bool AnnouncesBytes(const interpret::Step& step);
 
 }  // namespace eidolon::timing::count

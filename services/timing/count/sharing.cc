@@ -20,8 +20,8 @@ bool TouchTheSame(const RegionTouched& one, const RegionTouched& other) {
 
 double DifferentBlocks(double blocks, const std::array<double, 3>& sides,
                        const std::array<bool, 3>& shared) {
-  // From the innermost side on: of all blocks of the sides so far, and of those that begin another
-  // row of them.
+  // Counts from the innermost side on: of all blocks of the sides so far, and of those that begin
+  // another row of them.
   double all = 1, begun = 0, period = 1;
   for (std::size_t side = 0; side < sides.size(); ++side) {
     const double rows = std::floor(blocks / period);

@@ -34,9 +34,9 @@ class CountWatch {
 
   // To be run instead of the program; runs alike, but for the results of matrix instructions.
   const interpret::Program& program() const { return watched_; }
-  // As Accesses::Begin().
+  // Begins as Accesses::Begin().
   void BeginBlock(std::map<RegionUse, RegionTouched>* regions, SectorSet* together);
-  // Of the block that ran since.
+  // Returns the counts of the block that ran since.
   BlockCounts EndBlock();
   // Share of the instructions of all blocks that were passed over.
   double PassedOver() const;
@@ -98,7 +98,7 @@ class CountWatch {
   Accesses accesses_;
   BlockCounts counts_;
   std::vector<WarpClock> clocks_;  // By warp of the block.
-  // When the last warp has come to a barrier, the first time, the second time and so on.
+  // Times at which the last warp has come to a barrier, the first time, the second time and so on.
   std::array<std::vector<double>, interpret::kBarriers> barriers_;
   double instructions_ = 0;     // Of all blocks.
   std::vector<bool> has_line_;  // Of code, that any block has executed.
