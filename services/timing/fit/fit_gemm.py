@@ -98,7 +98,7 @@ def show(what, errors):
 
 
 def show_shared(what, residual, bf16):
-    """What the waves leave over of bf16 on H100 and of another table: shared, or a library's choices?"""
+    """Returns what the waves leave over of bf16 on H100 and of another table: shared, or a library's choices?"""
     print(
         f"{what:58} residual {residual.std():5.1%}, with that of bf16 on H100 {np.corrcoef(residual, bf16)[0, 1]:+.2f}"
     )

@@ -46,7 +46,7 @@ def rates(text, name):
 
 
 def hardware(gpu, kind):
-    """What TransferHardwareOf reads from the model file."""
+    """Returns what TransferHardwareOf reads from the model file."""
     text = (TIMING / f"gpu_model/models/{gpu}.yaml").read_text()
     bandwidth = re.search(r"^memory_bandwidth: ([0-9.]+) (TB|GB)/s", text, re.M)
     peak = rates(text, "peak_flops")

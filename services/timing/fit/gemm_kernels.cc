@@ -125,7 +125,7 @@ std::vector<KernelErrors> LeftOutGpus(const gpu_model::GpuCatalog& catalog) {
 
 base::Result<std::vector<KernelErrors>> GemmsOfFile(const gpu_model::GpuCatalog& catalog,
                                                     std::string_view csv) {
-  // In bursts and for jobs.
+  // Errors in bursts and for jobs.
   std::map<std::pair<std::string, std::string>, std::array<Classes, 2>> found;
   std::size_t line = 0;
   for (const std::string_view text : base::Split(csv, '\n')) {

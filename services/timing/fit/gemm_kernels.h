@@ -1,4 +1,4 @@
-// How well GEMMs follow from published rows that do not hold them: the tables of
+// Measures how well GEMMs follow from published rows that do not hold them: the tables of
 // docs/reference/generated/kernel_times.md. Everything by GPU, type and how long the GEMM takes.
 #pragma once
 
@@ -26,7 +26,7 @@ struct KernelErrors {
   double stacks = 0;  // Mean standard deviation between the software stacks of a row.
 };
 
-// Whether a shape is tested by HeldOutGemms: one in five, by a hash of its sizes alone.
+// Returns whether a shape is tested by HeldOutGemms: one in five, by a hash of its sizes alone.
 bool IsHeldOut(double m, double n, double k);
 
 // One row in five, from the others.

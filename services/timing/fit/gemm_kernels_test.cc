@@ -26,7 +26,7 @@ TEST(GemmKernelsTest, RowsFollowFromTheirNeighbours) {
     const bool small = e.lasts == "< 20 us";
     EXPECT_LE(e.mean, small ? 0.1 : bounds.at(e.gpu)) << e.gpu << " " << e.lasts;
     EXPECT_LE(std::abs(e.bias), 0.02) << e.gpu << " " << e.lasts;
-    // What the model states is about what it does.
+    // The stated error is about the actual one.
     EXPECT_GE(e.stated, 0.5 * e.mean) << e.gpu << " " << e.lasts;
     EXPECT_LE(e.stated, 3 * e.mean) << e.gpu << " " << e.lasts;
     EXPECT_GE(e.rows, 500u);

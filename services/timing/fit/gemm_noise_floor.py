@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""How far software stacks that ran the same GEMM on the same GPU differ: what no model of their median can foretell.
+"""Measures how far software stacks that ran the same GEMM on the same GPU differ: what no model of their median can
+foretell.
 
   gemm_noise_floor.py KERNELS_FOLDER [OUTPUT_FILE]     default: services/timing/model/data/gemm_noise_floor.csv
 

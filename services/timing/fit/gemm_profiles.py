@@ -103,7 +103,7 @@ def read(path, dtype):
 
 
 def calls(gpu, stack, shapes):
-    """How often the stack's program calls a GEMM of each shape, warm-up included."""
+    """Returns how often the stack's program calls a GEMM of each shape, warm-up included."""
     framework, version = stack.split("-")
     if framework != "trtllm" or version < "1.3":
         return np.full(len(shapes), CALLS[framework])

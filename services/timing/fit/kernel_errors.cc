@@ -25,7 +25,7 @@ using model::PublishedKernels;
 
 constexpr std::size_t kTestedMost = 150;  // Of a table.
 
-// What is told apart: phase, kernel and types.
+// Returns what is told apart: phase, kernel and types.
 std::string What(const KernelClass& kernel) {
   const std::string name = kernel.Name();
   const auto words = base::Split(name, ' ');

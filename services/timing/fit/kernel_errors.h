@@ -1,5 +1,5 @@
-// How well attention, fused experts and quantised GEMMs follow from published rows that do not hold
-// them: tables of docs/reference/generated/kernel_times.md.
+// Measures how well attention, fused experts and quantised GEMMs follow from published rows that do
+// not hold them: tables of docs/reference/generated/kernel_times.md.
 #pragma once
 
 #include <cstddef>

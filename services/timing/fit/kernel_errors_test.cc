@@ -39,7 +39,7 @@ TEST(KernelErrorsTest, AttentionFollowsFromItsNeighbours) {
     EXPECT_GT(sum.rows, 500) << gpu;
     EXPECT_LE(sum.errors / sum.rows, 0.06) << gpu;
     EXPECT_LE(std::abs(sum.bias / sum.rows), 0.02) << gpu;
-    // What the model states is about what it does.
+    // The stated error is about the actual one.
     EXPECT_GE(sum.stated, 0.5 * sum.errors) << gpu;
     EXPECT_LE(sum.stated, 3 * sum.errors) << gpu;
   }

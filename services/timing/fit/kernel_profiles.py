@@ -79,7 +79,7 @@ STACKS = {
         None: ["sglang-0.5.14", "trtllm-1.3.0rc20", "vllm-0.24.0"],
     },
 }
-# Of the logarithm of a time: half a percent each, less than what repeated measurements differ by.
+# Steps of the logarithm of a time: half a percent each, less than what repeated measurements differ by.
 STEPS = 200
 # GEMMs that gemm_profiles.py writes, and those that were called from the host one by one: 30 to 60 us of it in each.
 ELSEWHERE = {("bfloat16", "sglang"), ("bfloat16", "trtllm"), ("bfloat16", "vllm"), ("fp8", "trtllm")}
@@ -134,7 +134,7 @@ def tables_of(folder, gpu, family, kernels):
 
 
 def published_kind(family, phase, kind):
-    """What stacks.csv calls the kind of a row."""
+    """Returns what stacks.csv calls the kind of a row."""
     if family != "attention":
         return kind[0]
     return kind[0] if phase == "encoder" else f"{kind[0]}/{kind[1]}"

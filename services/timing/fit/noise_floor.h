@@ -1,5 +1,5 @@
-// How far software stacks that ran the same GEMM on the same GPU differ, beside how far a model
-// that has not seen a shape is from the median of the stacks.
+// Measures how far software stacks that ran the same GEMM on the same GPU differ, beside how far a
+// model that has not seen a shape is from the median of the stacks.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace eidolon::timing::fit {
 
-// What a mean error may be of the noise floor.
+// Limit of a mean error, as a multiple of the noise floor.
 inline constexpr double kNoiseFloorShare = 1.3;
 
 // Means of |a - b| / mean(a, b), shares.
@@ -28,7 +28,7 @@ struct NoiseFloor {
 // Written by gemm_noise_floor.py.
 std::vector<NoiseFloor> NoiseFloors();
 
-// Whether the mean error is kNoiseFloorShare of the floor at most.
+// Returns whether the mean error is kNoiseFloorShare of the floor at most.
 bool HoldsFloor(const KernelErrors& errors, const NoiseFloor& floor);
 
 // Markdown: each floor beside the error of the same GPU, type and class.
