@@ -6,8 +6,8 @@
 
 namespace eidolon::timing::gpu_model {
 
-// What clocks may be asked about, over the GPU's own. Parts run down to a tenth of their boost
-// clock, but nothing was compared with measurements there.
+// Range of clocks that may be requested, over the GPU's own. Parts run down to a tenth of their
+// boost clock, but nothing was compared with measurements there.
 inline constexpr double kClockScaleMin = 0.25;
 inline constexpr double kClockScaleMax = 1.5;
 

@@ -9,8 +9,8 @@ namespace {
 constexpr double kStackBits = 1024;
 constexpr double kSliceBits = 64;
 
-// Of the boost clock: 64 M in 1024 words at random (13.1 G/s on H200, 2.2 clocks) and 4 M in 16 of
-// one line (5.4 G/s, five lanes in the busiest word of a request; 2.3 clocks; e2e/measured).
+// Clocks of the boost clock: 64 M in 1024 words at random (13.1 G/s on H200, 2.2 clocks) and 4 M in
+// 16 of one line (5.4 G/s, five lanes in the busiest word of a request; 2.3 clocks; e2e/measured).
 constexpr double kRoundClocks = 2.2;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What L2 takes for atomic operations whose lanes or warps meet in few words.
+// Computes the time of L2 for atomic operations whose lanes or warps meet in few words.
 #pragma once
 
 #include "services/timing/gpu_model/gpu_model.h"

@@ -83,7 +83,7 @@ struct GpuModel {
   // does not say.
   base::Duration kernel_floor;
   base::Duration empty_kernel;
-  // Of sustained_flops, what tensor-core GEMMs of usual shapes hold for seconds.
+  // Share of sustained_flops that tensor-core GEMMs of usual shapes hold for seconds.
   double steady_product_share = 0;
   std::map<std::string, double> peak_flops;       // Dense, operations per second, by type.
   std::map<std::string, double> sustained_flops;  // Best sustained GEMM, by type.
@@ -92,13 +92,14 @@ struct GpuModel {
   double clock_scale = 1;  // What the clocks and rates above are of the file's (at_clock.h).
 };
 
-// Of the kernel_floor: a round trip to memory, which the work of a kernel hides behind. Accesses to
-// device memory that wait for each other take 0.5 to 0.8 us on A100 and H100, as published.
+// Part of the kernel_floor: a round trip to memory, which the work of a kernel hides behind.
+// Accesses to device memory that wait for each other take 0.5 to 0.8 us on A100 and H100, as
+// published.
 inline constexpr double kMemoryLatencySeconds = 0.6e-6;
 
-// What a kernel lasts whose parts, taken by themselves, need `work` seconds. Where an empty kernel
-// was measured, what longer kernels last beyond their work grows with the work at first: a few
-// elements need no more than an empty kernel and a look into L2.
+// Returns what a kernel lasts whose parts, taken by themselves, need `work` seconds. Where an empty
+// kernel was measured, what longer kernels last beyond their work grows with the work at first: a
+// few elements need no more than an empty kernel and a look into L2.
 double KernelSeconds(const GpuModel& gpu, double work);
 
 // Parses one model file. `file` is only named in messages: "h100.yaml:12: ...".
