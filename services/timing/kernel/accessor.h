@@ -1,5 +1,5 @@
-// What a kernel's parameter says of a tensor that it is given as a GenericPackedTensorAccessor.
-// Internal to this folder.
+// Reads a tensor that a kernel gets as a GenericPackedTensorAccessor from its parameter. Internal
+// to this folder.
 #pragma once
 
 #include <cstddef>

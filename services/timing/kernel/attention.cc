@@ -79,8 +79,8 @@ bool Tiles(std::int64_t size, std::uint32_t blocks, int block) {
   return size > 0 && (size + block - 1) / block == blocks;
 }
 
-// Of a launch's grid: sequences and heads of each. Queries lie along x, sequences along y and heads
-// along z; when keys are in parts, y counts the parts and z sequences times heads.
+// Sequences and heads of a launch's grid. Queries lie along x, sequences along y and heads along z;
+// when keys are in parts, y counts the parts and z sequences times heads.
 struct GridHeads {
   double batch = 0;
   double heads = 0;
@@ -200,7 +200,7 @@ std::optional<Demand> FlashCombine(const Launch& l) {
   Demand demand;
   demand.family = Family::kAttentionForward;
   demand.evidence = Evidence::kGrid;
-  // Between half the parts that it has room for and all.
+  // The number lies between half the parts that it has room for and all.
   const double parts = 0.75 * static_cast<double>(1 << log_parts);
   demand.bytes =
       CombinedBytes(static_cast<double>(l.launch.grid.Count()) * rows * traits->head_size, parts);

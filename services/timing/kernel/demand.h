@@ -37,7 +37,7 @@ enum class Family {
   kMisc,
 };
 
-// As reports print it: "attention_forward".
+// Returns the name as reports print it: "attention_forward".
 std::string_view Name(Family family);
 
 // How the sizes were found; decides source and relative error of the estimate.
@@ -59,7 +59,8 @@ struct Demand {
   double flops = 0;
   Unit unit = Unit::kCudaCore;
   std::string_view type = "fp32";  // Rate of the GPU model that bounds `flops`.
-  // Of lanes, counted in the kernel's code; none where one of the rates around says enough.
+  // Instructions of lanes, counted in the kernel's code; none where one of the rates around says
+  // enough.
   double instructions = 0;
   bool only_writes = false;       // No lane waits for what it reads before it goes on.
   double address_operations = 0;  // Integer operations for addresses and conversions of types.
@@ -78,7 +79,7 @@ struct Demand {
   double working_blocks = 0;     // Where only the first blocks of the grid have something to do.
   // Rows of equal indices are added one after the other; how many are equal is not known.
   bool serial_duplicates = false;
-  // Of atomic operations: rounds in L2 (gpu_model/atomics.h), and the bytes that they fall on, one
+  // Atomic operations: rounds in L2 (gpu_model/atomics.h), and the bytes that they fall on, one
   // behind the other as blocks go on.
   double atomic_rounds = 0;
   double atomic_bytes = 0;

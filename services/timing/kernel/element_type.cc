@@ -5,7 +5,7 @@
 namespace eidolon::timing::kernel {
 
 double CudaTypeBytes(std::uint32_t cuda_type) {
-  // In the order of cudaDataType_t's numbers, library_types.h of the CUDA toolkit.
+  // Bytes in the order of cudaDataType_t's numbers, library_types.h of the CUDA toolkit.
   constexpr double kBytes[] = {4, 8,   2, 1, 8, 16, 4, 2, 1,  2, 4,  8, 4, 8, 2,    4,    0.5,
                                1, 0.5, 1, 2, 4, 2,  4, 8, 16, 8, 16, 1, 1, 1, 0.75, 0.75, 0.5};
   return cuda_type < std::size(kBytes) ? kBytes[cuda_type] : 4;

@@ -17,12 +17,13 @@ using torch_layout::OffsetCalculator;
 constexpr double kIndexBytes = 8;
 constexpr std::size_t kOperands = 3;
 
-// What a functor does with an element.
+// Work of a functor on an element.
 struct Move {
   std::string_view word;      // In the functor's name, its first argument an element's type.
   std::size_t index_operand;  // Of the three of the offset calculator.
   bool writes_table;          // The indexed tensor is written, not read.
-  // Of an element: counted from the code for 9.0 in libtorch_cuda 2.11 (`eidolon kernel explain`).
+  // Instructions of an element: counted from the code for 9.0 in libtorch_cuda 2.11 (`eidolon
+  // kernel explain`).
   double instructions;
 };
 constexpr Move kMoves[] = {

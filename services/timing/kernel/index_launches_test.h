@@ -20,8 +20,9 @@ struct IndexedRows {
   std::uint32_t bytes = 4;  // Of an element.
 };
 
-// What index_copy_ and scatter_add_ capture: an offset calculator of three operands, of which
-// `index` has the same index for all elements of a row, pointers, and how many rows the table has.
+// Returns what index_copy_ and scatter_add_ capture: an offset calculator of three operands, of
+// which `index` has the same index for all elements of a row, pointers, and how many rows the table
+// has.
 inline std::string IndexClosure(const IndexedRows& moved, std::size_t index, int pointers) {
   using torch_layout::OffsetCalculator;
   constexpr std::size_t kOperands = 3;
@@ -76,7 +77,8 @@ inline KernelLaunch Scatter(const IndexedRows& moved, const std::string& reducti
       .Build();
 }
 
-// Of index_select and gather along whole rows; `scatters` for scatter_ along them.
+// Returns the launch of index_select and gather along whole rows; `scatters` for scatter_ along
+// them.
 inline KernelLaunch MoveRows(const IndexedRows& moved, bool scatters = false) {
   const std::uint32_t row_bytes = moved.width * moved.bytes;
   constexpr std::uint32_t kPerThread = 16, kThreadsMax = 256, kWarp = 32;

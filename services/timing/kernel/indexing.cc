@@ -112,7 +112,7 @@ std::optional<Demand> EmbeddingBackward(const Launch& l) {
 
 namespace {
 
-// Where a segment begins and ends, its row, the value.
+// Steps of a segment: where it begins and ends, its row, the value.
 constexpr double kStepsOfSegment = 2.72;
 
 }  // namespace

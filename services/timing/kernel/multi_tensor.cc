@@ -177,7 +177,7 @@ std::optional<Demand> MultiTensor(const Launch& l) {
   Demand demand;
   demand.family = traffic.family;
   demand.evidence = exact ? Evidence::kParameters : Evidence::kGrid;
-  // Without a layout that fits: full chunks, the most that the blocks can touch.
+  // If no layout fits, chunks count as full, the most that the blocks can touch.
   const double elements = exact.value_or(l.launch.grid.x * TensorLists::kChunk);
   demand.bytes = elements * traffic.bytes;
   demand.flops = elements * (traffic.family == Family::kOptimizer ? 30 : 4);

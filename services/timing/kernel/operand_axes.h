@@ -17,8 +17,8 @@ struct Axis {
 };
 using Axes = std::vector<Axis>;
 
-// Of each operand of the calculator at byte `at` of the parameters, the innermost dimension first;
-// empty when the layout is another one.
+// Returns the axes of each operand of the calculator at byte `at` of the parameters, the innermost
+// dimension first; empty when the layout is another one.
 std::vector<Axes> AxesOf(const Parameters& parameters, std::size_t at, std::size_t operands);
 
 }  // namespace eidolon::timing::kernel

@@ -161,7 +161,7 @@ constexpr double kOffsetCastOperations = 71;
 constexpr double kCastOperations = 52;
 constexpr double kDoubleCastOperations = 83;  // Through double: 202 G elements/s, published alike.
 
-// How many pieces of 32 bytes the 32 elements of a warp lie in.
+// Returns how many pieces of 32 bytes the 32 elements of a warp lie in.
 double SectorsOfWarp(const Axes& axes) {
   constexpr std::uint64_t kSectorBytes = 32;
   std::set<std::uint64_t> sectors;
@@ -269,8 +269,8 @@ void ReadDynamicTypes(const Launch& l, std::size_t at, std::string_view functor,
   }
 }
 
-// How many operands the closure has: as many as the functor says, else as many as have their
-// pointers in place. Unused dimensions are not initialised, so that pointers elsewhere mean
+// Returns how many operands the closure has: as many as the functor says, else as many as have
+// their pointers in place. Unused dimensions are not initialised, so that pointers elsewhere mean
 // nothing.
 std::size_t ClosureOperands(const Launch& l, const ParameterSlot& closure,
                             std::string_view functor) {

@@ -1,4 +1,4 @@
-// How much element-wise functors compute.
+// Knows how much element-wise functors compute.
 #pragma once
 
 #include <string_view>
@@ -10,8 +10,8 @@ namespace eidolon::timing::kernel {
 // (`eidolon values explain`; exp 11, tanh 17, sigmoid and SiLU 22, GELU 25). On an A100 of 40 GB
 // such a power is as fast as 107 operations at the FP32 rate of products (NeuSight's powu).
 inline constexpr double kPowerOperations = 107;
-// Of GELU, SiLU, and sines on 16-bit types, and of SiLU on 32-bit ones, which divides: on
-// H200 1.29, 1.96, 1.16 and 2.77 ps an element (e2e/measured).
+// Operations of GELU, SiLU, and sines on 16-bit types, and of SiLU on 32-bit ones, which divides:
+// on H200 1.29, 1.96, 1.16 and 2.77 ps an element (e2e/measured).
 inline constexpr double kNarrowGeluOperations = 66;
 inline constexpr double kNarrowSiluOperations = 100;
 inline constexpr double kSiluOperations = 141;

@@ -33,7 +33,7 @@ std::optional<Demand> PoolChannelsLast(const Launch& l) {
   const double element = ElementBytes(l.Template(0)).value_or(4);
   const double planes = sizes[0] * sizes[1];
   const double pooled = sizes[4] * sizes[5];
-  // On H200 1.8 ps a place of a window of nine forward, 4.0 backward (e2e/measured).
+  // An H200 takes 1.8 ps a place of a window of nine forward, 4.0 backward (e2e/measured).
   constexpr double kPlaces = 9, kForwardOperations = 30, kBackwardOperations = 66;
   Demand demand =
       Images(Family::kPooling, planes * (sizes[2] * sizes[3] * element + pooled * (element + 8)),

@@ -55,7 +55,7 @@ std::optional<Demand> Dropout(const Launch& l) {
   demand.family = Family::kRandom;
   demand.evidence = Evidence::kParameters;
   demand.bytes = *elements * (2 * ElementBytes(l.Template(0)).value_or(4) + 1);
-  // On H200 1.65 ps an element of 16 bits; 2.75 of 32 bits, 3.3 TB/s (e2e/measured).
+  // An H200 takes 1.65 ps an element of 16 bits; 2.75 of 32 bits, 3.3 TB/s (e2e/measured).
   constexpr double kOperations = 84;
   demand.flops = *elements * kOperations;
   demand.efficiency = 0.77;

@@ -218,7 +218,7 @@ TEST(RecogniseTest, SumsTheTensorsOfAFusedOptimizer) {
   EXPECT_DOUBLE_EQ(demand.bytes, 100'010.0 * 4 * 7);
 }
 
-// As Inductor wrote them for torchao's float8 layers on 4 x 1024 rows: signatures *bf16, *bf16 (one
+// Inductor wrote these for torchao's float8 layers on 4 x 1024 rows: signatures *bf16, *bf16 (one
 // scale), *fp8e4nv; *bf16, *bf16, *fp8e5, *fp8e5 (as it is and transposed).
 TEST(RecogniseTest, CompiledCastsToFloat8WriteOneByteAnElement) {
   const auto launch = [](const char* name, int pointers) {

@@ -102,9 +102,9 @@ std::optional<Demand> SoftmaxWarp(const Launch& l) {
 
 namespace {
 
-// Of forward kernels that hold a row in registers or shared memory, per element at the FP32 rate;
-// on H200, whatever the type, 3.15 ps for rows of up to 4096 elements in registers, 3.9 beyond, 1.9
-// in shared memory (e2e/measured). 0: memory alone decides.
+// Returns the operations of forward kernels that hold a row in registers or shared memory, per
+// element at the FP32 rate; on H200, whatever the type, 3.15 ps for rows of up to 4096 elements in
+// registers, 3.9 beyond, 1.9 in shared memory (e2e/measured). 0: memory alone decides.
 double SoftmaxOperations(std::string_view base, double width) {
   constexpr double kShortRow = 4096;
   if (base == "cunn_SoftMaxForwardReg") return width <= kShortRow ? 160 : 200;

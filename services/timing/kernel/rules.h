@@ -12,7 +12,7 @@
 
 namespace eidolon::timing::kernel {
 
-// What a rule sees. All three outlive the call.
+// Launch as a rule sees it. All three outlive the call.
 struct Launch {
   const KernelLaunch& launch;
   const KernelName& name;

@@ -30,11 +30,11 @@ double DigitPasses(double key_bytes, double digit_bits) {
   return std::ceil(key_bytes * 8 / digit_bits);
 }
 
-// Of keys and values that are written to as many places as a digit has values.
+// Efficiency for keys and values that are written to as many places as a digit has values.
 constexpr double kRadixEfficiency = 0.68;
 
-// Of a thread and element in a pass of radix select, and to gather what was selected: counted from
-// the code for 9.0 in libtorch_cuda 2.11 (`eidolon kernel explain`).
+// Instructions of a thread and element in a pass of radix select, and to gather what was selected:
+// counted from the code for 9.0 in libtorch_cuda 2.11 (`eidolon kernel explain`).
 constexpr double kInstructionsOfPass = 134, kInstructionsOfGather = 317;
 
 // Passes of two bits until the k-th value stands alone, and one that looks it up. Values are taken
@@ -76,8 +76,8 @@ std::optional<Demand> Sort(const Launch& l) {
   if (!demand) return std::nullopt;
   demand->family = l.name.Has("Scan") || l.name.Has("scan") ? Family::kScan : Family::kSort;
   demand->efficiency = 0.5;
-  // Between loading a tile and writing it: where keys change, which of them stay (1 to 66 tiles of
-  // scans and compactions by key).
+  // Steps between loading a tile and writing it: where keys change, which of them stay (1 to 66
+  // tiles of scans and compactions by key).
   constexpr double kStepsOfTile = 3;
   demand->serial_steps = kStepsOfTile + LookBackSteps(static_cast<double>(l.launch.grid.Count()));
   return demand;
@@ -274,8 +274,8 @@ std::optional<Demand> FillIndices(const Launch& l) {
 
 namespace {
 
-// Of a warp's lanes, how many meet in one bin at most, when each is as likely as the next: bins
-// fill up as by independent draws (Poisson).
+// Returns how many of a warp's lanes meet in one bin at most, when each is as likely as the next:
+// bins fill up as by independent draws (Poisson).
 double LargestMeeting(double bins) {
   constexpr int kLanes = 32;
   const double mean = kLanes / bins;

@@ -71,7 +71,8 @@ TEST(SortingTest, NarrowScansTakeTheTimeOfAdding) {
   EXPECT_DOUBLE_EQ(ScanOf(10).flops, 10 * 3840 * 200);
 }
 
-// Of 8 bits; `slices` of 1024 with room for 64 elements a thread, one block each.
+// Returns the demand of counting digits of 8 bits; `slices` of 1024 with room for 64 elements a
+// thread, one block each.
 Demand DigitCounts(std::uint32_t grid_x, std::uint32_t grid_y, std::uint32_t slices) {
   constexpr char kCounts[] =
       "_ZN2at6native6mbtopk23computeBlockDigitCountsIajjLi1EEEvNS_4cuda6detail10TensorInfoIKT_T0_"

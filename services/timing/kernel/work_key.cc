@@ -41,7 +41,7 @@ class Writer {
   std::string out_;
 };
 
-// As far as they decide how long the kernel takes.
+// Returns the parameters as far as they decide how long the kernel takes.
 std::string ParametersOf(const KernelLaunch& k) {
   std::string parameters = k.parameters;
   if (k.name.find("TensorList") == std::string::npos) return parameters;
