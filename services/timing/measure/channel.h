@@ -29,7 +29,7 @@ class Channel {
 
   // Requires: the message is not longer than kFrameBytesMax.
   base::Result<void> Send(std::string_view message);
-  // Until there is something to receive, or the end; kResourceExhausted after `limit_ms`.
+  // Waits until there is something to receive, or the end; kResourceExhausted after `limit_ms`.
   base::Result<void> Wait(std::int64_t limit_ms);
   // kUnavailable when the other side is gone, kResourceExhausted after `limit_ms` (negative: none),
   // kCorrupt for a frame that is too long.
