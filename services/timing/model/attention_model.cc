@@ -205,7 +205,8 @@ bool Decodes(const kernel::Demand& demand) {
   return few && demand.query_length < demand.key_length;
 }
 
-// Of the first `count` kernels, one with rows of this GPU; else one with rows of its architecture.
+// Reads, of the first `count` kernels, one with rows of this GPU; else one with rows of its
+// architecture.
 std::optional<PublishedKernels::Answer> ReadServed(const gpu_model::GpuModel& gpu,
                                                    KernelClass kernel,
                                                    std::span<const double> sizes,

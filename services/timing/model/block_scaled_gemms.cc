@@ -37,8 +37,8 @@ constexpr std::array<BlockScaledKernel, 8> kBlockScaledKernels = {
      {kFp8Block, "trtllm-1.3.0rc20:deepgemm"},
      {kFp8Block, "trtllm-1.3.0rc20:torch_flow"}}};
 
-// Of x in 16 bits, and of what it becomes, scales included: written by one kernel, read by the
-// next.
+// Returns the bytes of x in 16 bits, and of what it becomes, scales included: written by one
+// kernel, read by the next.
 double QuantisedBytes(std::string_view type, double m, double k) {
   const double narrow = type == kNvfp4 ? 0.5 + 1.0 / 16 : 1 + 4.0 / 128;
   return m * k * (2 + narrow);

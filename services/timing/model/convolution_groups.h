@@ -7,8 +7,8 @@
 
 namespace eidolon::timing::model {
 
-// Whether cuDNN does so: groups of 32 channels and more, as RegNet has them. What it does with
-// narrower ones was not measured.
+// Returns whether cuDNN does so: groups of 32 channels and more, as RegNet has them. What it does
+// with narrower ones was not measured.
 bool IsOfPaddedGroups(const gpu_model::GpuModel& gpu, const Convolution& roles);
 
 // All kernels. Requires: IsOfPaddedGroups(gpu, roles).

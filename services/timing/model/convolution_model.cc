@@ -166,7 +166,7 @@ std::optional<Prediction> PredictConvolution(const gpu_model::GpuModel& gpu, con
   prediction.relative_error = 0.3;
   const double once = OnceSeconds(gpu, graph);
   if (roles->is_depthwise()) {
-    // Of the filter's gradient, few blocks read everything (wgrad2d_c1_k1_nhwc on H100).
+    // Few blocks of the filter's gradient read everything (wgrad2d_c1_k1_nhwc on H100).
     constexpr double kFilterEfficiency = 0.25;
     const bool filter = op.kind == kConvolutionBackwardFilter;
     const double read = filter ? MemorySeconds(gpu, MemoryBytes(graph), kFilterEfficiency) : 0;

@@ -126,7 +126,7 @@ TEST(ConvolutionModelTest, ChannelsOfGroupsArePaddedToWholeTiles) {
 }
 
 TEST(ConvolutionModelTest, ChangesLayoutsOnlyWhereChannelsComeFirst) {
-  // In three dimensions, where the GEMM is the same kernel for both.
+  // The GEMM is the same kernel for both in three dimensions.
   const ConvolutionCase first{{1, 192, 1, 256, 256}, 96, {1, 3, 3}, 1};
   ConvolutionCase last = first;
   last.channels_last = true;

@@ -25,7 +25,7 @@ struct Convolution {
   double image_places() const;
   double groups() const;
   double element() const;  // Bytes.
-  // What is multiplied: "bf16", "tf32", "fp32". TF32 is cuDNN's default in PyTorch.
+  // Returns what is multiplied: "bf16", "tf32", "fp32". TF32 is cuDNN's default in PyTorch.
   std::string type() const;
   double stride_max() const;
   double dilation_max() const;

@@ -28,7 +28,7 @@ struct Tile {
   double share = 0;  // Of the sustained rate of a multiprocessor, inside a tile.
 };
 
-// What a kernel pays outside its sums: once, and for each tile, in seconds of one of 128 by 128.
+// Cost of a kernel outside its sums: once, and for each tile, in seconds of one of 128 by 128.
 struct Overhead {
   double kernel = 0;
   double tile = 0;
@@ -89,7 +89,8 @@ double Sm80Seconds(const GpuModel& gpu, const Convolution& roles, const GemmSize
                                      : Seconds(gpu, roles, gemm, many, kOverhead);
 }
 
-// Of 16 bits with few filters: tiles of 256 by 32, of which several share a multiprocessor.
+// Returns the time of 16 bits with few filters: tiles of 256 by 32, of which several share a
+// multiprocessor.
 double FewFiltersSeconds(const GpuModel& gpu, const Convolution& roles, const GemmSizes& gemm) {
   constexpr double kRows = 256, kColumns = 32, kShare = 0.26;
   constexpr double kKernelSeconds = 3.0e-6, kTileSeconds = 2.5e-6;

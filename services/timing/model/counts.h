@@ -1,4 +1,4 @@
-// What a work item is for, as far as its sizes tell: sums for reports, which go into no time.
+// Purpose of a work item, as far as its sizes show: sums for reports, which go into no time.
 #pragma once
 
 #include "services/timing/kernel/recognise.h"

@@ -200,17 +200,17 @@ bool AddsToScores(const DnnGraph& graph, const kernel::Demand& attention) {
   return false;
 }
 
-// How much longer cuDNN's attention takes with such a mask: on H100 1.7 to 2.0 times, and forward
-// three times where rows of it have an odd length (e2e/measured: three of the ten shapes, the
-// others tests).
+// Returns how much longer cuDNN's attention takes with such a mask: on H100 1.7 to 2.0 times, and
+// forward three times where rows of it have an odd length (e2e/measured: three of the ten shapes,
+// the others tests).
 double MaskFactor(const kernel::Demand& attention) {
   constexpr double kForward = 1.73, kForwardOdd = 3.0, kBackward = 1.77;
   if (attention.family == Family::kAttentionBackward) return kBackward;
   return std::fmod(attention.key_length, 2) == 0 ? kForward : kForwardOdd;
 }
 
-// What dropout adds to attention: a random number for each score that is not masked, 1 ps on an
-// H200 whatever the direction (e2e/measured: BERT and GPT-2 with heads of 64, 0.7 to 1.3 ps).
+// Returns what dropout adds to attention: a random number for each score that is not masked, 1 ps
+// on an H200 whatever the direction (e2e/measured: BERT and GPT-2 with heads of 64, 0.7 to 1.3 ps).
 double DropoutSeconds(const gpu_model::GpuModel& gpu, const DnnGraph& graph,
                       const kernel::Demand& attention) {
   constexpr double kClocksOfScore = 1e-12 * 132 * 1.98e9;  // Of a multiprocessor.

@@ -17,7 +17,7 @@ const kernel::DnnTensor* Input(const kernel::DnnGraph& graph, const kernel::DnnO
                                std::size_t index);
 const kernel::DnnTensor* Output(const kernel::DnnGraph& graph, const kernel::DnnOperation& op);
 
-// Of all tensors in device memory, each once.
+// Returns the bytes of all tensors in device memory, each once.
 double MemoryBytes(const kernel::DnnGraph& graph);
 
 // Channels are not what lies next to each other in memory: [N, C, ...] as PyTorch makes it.

@@ -33,7 +33,7 @@ struct Estimate {
   double memory_share = 0;  // Of the bandwidth that is attained, when it runs alone.
 };
 
-// What the models below compute before rounding: seconds of execution on the GPU.
+// Result of the models below before rounding: seconds of execution on the GPU.
 struct Prediction {
   double seconds = 0;
   estimate::Source source = estimate::Source::kModelled;

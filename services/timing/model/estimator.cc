@@ -92,7 +92,7 @@ double KernelError(const Demand& demand) {
     default:
       break;
   }
-  // Of 20 launches on H100 four last 1.3 to six times as long, because indices are equal.
+  // Four of 20 launches on H100 last 1.3 to six times as long, because indices are equal.
   if (demand.serial_duplicates) error += 0.5;
   return demand.evidence == Evidence::kParameters ? error : error + 0.2;
 }

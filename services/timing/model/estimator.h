@@ -1,5 +1,5 @@
-// From a work item to a duration: measured, else interpolated between measured neighbours, else
-// modelled by the family's formula, else assumed.
+// Estimates the duration of a work item: measured, else interpolated between measured neighbours,
+// else modelled by the family's formula, else assumed.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ class Estimator {
   // `measurements` may be null; else it outlives the estimator.
   explicit Estimator(const Measurements* measurements) : measurements_(measurements) {}
 
-  // With what the item is for (counts.h).
+  // Estimates with the item's purpose (counts.h).
   Estimate Of(const gpu_model::GpuModel& gpu, const kernel::WorkItem& item);
 
   // `own`, the estimate for `gpu`, carried to the same GPU at another clock (gpu_model/at_clock.h):

@@ -353,7 +353,7 @@ TEST(EstimatorTest, ConvolutionsOfChannelsFirstRewriteTheirTensors) {
   // and 3 us of layout changes in 468 us; 9.19's kernels are some 13 % faster (H100, e2e/measured).
   const auto seconds = [](bool channels_last) {
     kernel::DnnGraph graph;
-    // In three dimensions, where the GEMM is the same kernel for both.
+    // The GEMM is the same kernel for both in three dimensions.
     graph.tensors = {EstimatedTensor(1, {4, 192, 1, 256, 256}),
                      EstimatedTensor(2, {96, 192, 1, 3, 3}),
                      EstimatedTensor(3, {4, 96, 1, 256, 256})};
@@ -402,7 +402,7 @@ TEST(EstimatorTest, NothingIsFree) {
   EXPECT_GE(estimator.Of(H100(), kernel::LibraryCall{}).duration, H100().empty_kernel);
 }
 
-// What `work` takes at `clock`, over what it takes at the GPU's own.
+// Returns what `work` takes at `clock`, over what it takes at the GPU's own.
 double AtClock(Estimator& estimator, const kernel::WorkItem& work, double clock) {
   const Estimate own = estimator.Of(H100(), work);
   const Estimate carried = estimator.AtClock(own, H100(), gpu_model::AtClock(H100(), clock), work);

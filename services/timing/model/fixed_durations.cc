@@ -28,7 +28,7 @@ Duration BytesTime(const FixedDurations& fixed, std::uint64_t bytes) {
   return base::TransferTime(bytes, fixed.bytes_per_second);
 }
 
-// Beyond what all work takes.
+// Returns the time beyond what all work takes.
 Duration TimeOf(const gpu_model::GpuModel& gpu, const kernel::KernelLaunch& launch) {
   const std::uint64_t waves =
       (launch.grid.Count() + gpu.multiprocessors - 1) / std::uint64_t{gpu.multiprocessors};

@@ -1,5 +1,5 @@
-// How long work lasts on a GPU with fixed durations (gpu_model.h): a rule of integers, which no
-// estimator has a part in.
+// Computes how long work lasts on a GPU with fixed durations (gpu_model.h): a rule of integers,
+// which no estimator has a part in.
 #pragma once
 
 #include "services/timing/gpu_model/gpu_model.h"

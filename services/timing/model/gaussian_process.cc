@@ -21,7 +21,7 @@ double Square(const GaussianScales& scales, const GaussianPoint& a, const Gaussi
   return square;
 }
 
-// Of the kernel at a distance in lengths, without the signal; and less its derivative by the
+// Value of the kernel at a distance in lengths, without the signal; and less its derivative by the
 // distance, over the distance.
 struct Matern {
   double value;
@@ -187,7 +187,7 @@ struct Moving {
   double step = 0.3;  // Of the logarithm.
   double last = 0;
 
-  // In widths from the middle.
+  // Returns the distance in widths from the middle.
   double Away() const { return std::log(*value / middle) / width; }
 
   void Move(double slope) {

@@ -8,7 +8,7 @@
 
 namespace eidolon::timing::model {
 
-// Of a kernel signal^2 x Matern(distance / length), and noise on the diagonal.
+// Scales of a kernel signal^2 x Matern(distance / length), and noise on the diagonal.
 struct GaussianScales {
   bool rough = false;          // Matern 1/2, whose functions have no slope; else 3/2.
   std::vector<double> length;  // One for each coordinate, in its units.
@@ -19,7 +19,7 @@ struct GaussianScales {
 
 using GaussianPoint = std::vector<double>;
 
-// What is known of a function.
+// Known values of a function.
 struct GaussianData {
   std::vector<GaussianPoint> points;
   std::vector<double> values;
@@ -34,7 +34,8 @@ class GaussianProcess {
   static std::optional<GaussianProcess> Fit(GaussianData data, const GaussianScales& scales);
 
   double Predict(const GaussianPoint& point) const;
-  // Of the values, given the scales; what the choice of scales makes largest.
+  // Returns the likelihood of the values, given the scales; what the choice of scales makes
+  // largest.
   double log_likelihood() const { return log_likelihood_; }
   // Derivatives of the likelihood by the logarithms of lengths, signal, noise and loose noise.
   const std::vector<double>& gradient() const { return gradient_; }

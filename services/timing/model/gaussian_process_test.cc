@@ -71,7 +71,7 @@ TEST(GaussianProcessTest, ForetellsEachValueFromTheOthers) {
   auto process = *GaussianProcess::Fit(Waves(), scales);
   process.Differentiate();
 
-  // Of the values less the mean of all of them, which stays known.
+  // The data are the values less the mean of all of them, which stays known.
   GaussianData others = Waves();
   double mean = 0;
   for (const double value : others.values) mean += value / static_cast<double>(kPoints.size());

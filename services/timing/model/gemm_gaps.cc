@@ -15,7 +15,7 @@ constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
 
 // A miss counts up to here, so that single outliers do not blind an axis.
 constexpr float kMissMax = 0.3f;
-// What an axis is said to miss where nothing near by tells, and how little that counts elsewhere.
+// Assumed miss of an axis where nothing near by shows it, and how little that counts elsewhere.
 constexpr float kMissUnknown = 0.05f;
 constexpr float kUnknownWeight = 1e-3f;
 // Squared: rows repeat to about a hundredth.
@@ -94,7 +94,7 @@ void Spread(const GemmRows& rows, std::vector<float>& cells) {
   }
 }
 
-// What an axis misses of the known cells around each cell, in the mean.
+// Returns what an axis misses of the known cells around each cell, in the mean.
 std::vector<float> MissesNear(const GemmRows& rows, const std::vector<double>& values,
                               const std::vector<float>& along) {
   std::vector<float> misses(rows.cells());
@@ -112,7 +112,7 @@ std::vector<float> MissesNear(const GemmRows& rows, const std::vector<double>& v
   return misses;
 }
 
-// What one axis says.
+// Guess of one axis.
 struct Guess {
   double value = 0;
   double miss = 0;

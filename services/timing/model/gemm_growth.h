@@ -19,7 +19,7 @@ struct GemmSample {
   double seconds = 0;
 };
 
-// For GEMMs of which none is larger than the other in no size: the larger one takes at least
+// Growth of GEMMs of which none is larger than the other in no size: the larger one takes at least
 // (1 - dip) of the time of the smaller one, and as long at least where that takes more than
 // `grows_from` seconds. Without a dip time grows everywhere.
 struct Growth {

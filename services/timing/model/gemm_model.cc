@@ -33,7 +33,7 @@ std::string TableType(const std::string& type) {
 // The type whose rows stand in for `type`.
 std::string RowsType(const std::string& type) { return type == "fp16" ? "bf16" : type; }
 
-// As far beyond a table's last size a GEMM still counts as interpolated.
+// A GEMM this far beyond a table's last size still counts as interpolated.
 constexpr double kReach = 2;
 
 double ShareOfTable(double size) { return std::min(size / GemmSurface::kSizeMin, 1.0); }
@@ -371,8 +371,8 @@ Prediction GemmModel::PredictWith(const Basis& basis, const gpu_model::GpuModel&
 
 namespace {
 
-// Of a multiprocessor, for GEMMs of 16-bit types whose rows do not begin where 16 bytes do: CUTLASS
-// kernels of older architectures. Aligned to one element, with short sums, 51 to 71 TFLOP/s
+// Rate of a multiprocessor, for GEMMs of 16-bit types whose rows do not begin where 16 bytes do:
+// CUTLASS kernels of older architectures. Aligned to one element, with short sums, 51 to 71 TFLOP/s
 // (published on H100, e2e/validation/operators.csv); with long ones 95 to 147, and aligned to two,
 // 247 to 262 (on H200, e2e/measured: logits of 50257 and 30522 words).
 constexpr double kOddRowsFlopsPerClock = 243;

@@ -20,7 +20,7 @@
 
 namespace eidolon::timing::model {
 
-// What a table of this GPU and type was measured with: what fitting and checking start from.
+// Source of a table of this GPU and type: what fitting and checking start from.
 struct GemmTable {
   std::string gpu;
   std::string type;

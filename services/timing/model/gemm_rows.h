@@ -40,7 +40,7 @@ struct GemmRows {
   std::vector<float> spread;                // Relative.
 
   std::size_t cells() const { return axes[0].size() * axes[1].size() * axes[2].size(); }
-  // From one cell to the next along an axis.
+  // Returns the distance from one cell to the next along an axis.
   std::size_t Stride(std::size_t axis) const;
   // Place of the cell on an axis.
   std::size_t Step(std::size_t cell, std::size_t axis) const {

@@ -10,7 +10,7 @@
 
 namespace eidolon::timing::model {
 
-// Where and of what the samples were measured.
+// Hardware and type with which the samples were measured.
 struct GemmHardware {
   double multiprocessors = 0;
   double bandwidth = 0;  // Bytes per second.
@@ -41,7 +41,8 @@ class GemmSurface {
   // The nearest surface that grows in every size: what other GPUs and sizes follow from, because a
   // library's slow choice for one GEMM says nothing of them.
   double GrowingSeconds(const GemmSample& shape) const { return growing_.Seconds(shape); }
-  // How far Seconds may fall, also between a shape's Seconds and a larger one's GrowingSeconds.
+  // Returns how far Seconds may fall, also between a shape's Seconds and a larger one's
+  // GrowingSeconds.
   const Growth& growth() const { return growth_; }
 
   static constexpr double kSizeMin = GemmGrid::kSizeMin;
@@ -54,8 +55,8 @@ class GemmSurface {
   Growth growth_;
 };
 
-// What makes the samples most likely, in `steps` of search at most. Twice: with noise alike for
-// all, and with more of it for GEMMs that mostly wait; what foretells left-out samples better
+// Returns what makes the samples most likely, in `steps` of search at most. Twice: with noise alike
+// for all, and with more of it for GEMMs that mostly wait; what foretells left-out samples better
 // stays. A dip is allowed only where fifths of the samples are foretold clearly better with it.
 GemmScales FitGemmScales(const GemmHardware& hardware, const std::vector<GemmSample>& samples,
                          int steps);

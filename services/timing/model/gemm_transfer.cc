@@ -14,8 +14,8 @@
 namespace eidolon::timing::model {
 namespace {
 
-// As fit/fit_gemm_transfer.py, which fits the rest. The rows repeat a GEMM with six copies of its
-// weights; an L2 keeps what is used again up to about three quarters of its size.
+// Values are those of fit/fit_gemm_transfer.py, which fits the rest. The rows repeat a GEMM with
+// six copies of its weights; an L2 keeps what is used again up to about three quarters of its size.
 constexpr std::array<double, 3> kTileSides = {64, 128, 256};
 constexpr double kPartsMax = 16;
 constexpr double kPartMin = 64;
@@ -26,7 +26,7 @@ constexpr double kOutputBytes = 2;
 
 double Cube(double value) { return value * value * value; }
 
-// Of the best tiles and parts.
+// Returns the time of the best tiles and parts.
 double ComputeSeconds(const TransferConstants& c, const TransferHardware& h, double l2_rate,
                       const std::array<double, 3>& shape) {
   const auto [m, n, k] = shape;

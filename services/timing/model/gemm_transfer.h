@@ -25,7 +25,7 @@ struct TransferConstants {
 // Those fitted to the rows of all GPUs but `gpu`; to all rows for a GPU that has none.
 TransferConstants PublishedTransferConstants(std::string_view gpu);
 
-// What the formula reads of a GPU's model file.
+// Numbers that the formula reads of a GPU's model file.
 struct TransferHardware {
   double multiprocessors = 0;
   double clock = 0;      // Boost clock in Hz.
@@ -50,11 +50,11 @@ struct TransferReferenceGpu {
   TransferHardware hardware;
 };
 
-// With reference GPUs of the GPU's own architecture only those count, the nearer ones in rate,
-// bandwidth, clock and multiprocessors more; otherwise all of them, architectures alike. Averages
-// are of logarithms. Between architectures only what neighbouring sizes have in common carries
-// over: a library's choice for one size does not. `roof` is the GPU's own. Requires: reference GPUs
-// not empty.
+// Carries from reference GPUs of the GPU's own architecture if there are any, the nearer ones in
+// rate, bandwidth, clock and multiprocessors more; otherwise from all of them, architectures alike.
+// Averages are of logarithms. Between architectures only what neighbouring sizes have in common
+// carries over: a library's choice for one size does not. `roof` is the GPU's own. Requires:
+// reference GPUs not empty.
 MeasuredGemms CarriedGemms(const TransferConstants& constants, const TransferHardware& hardware,
                            const GemmRoof& roof,
                            const std::vector<TransferReferenceGpu>& reference_gpus);

@@ -61,7 +61,7 @@ TEST(GemmWavesTest, CarriesASurfaceInProportion) {
   const GemmGrid carried = CarriedGrid(constants, faster, surface, kHopper);
 
   const GemmSample large = {.batch = 4, .m = 4096, .n = 4096, .k = 4096};
-  // What a wave costs besides its arithmetic stays.
+  // The cost of a wave besides its arithmetic stays.
   EXPECT_NEAR(carried.Seconds(large), surface.GrowingSeconds(large) / 2,
               0.03 * carried.Seconds(large));
 }

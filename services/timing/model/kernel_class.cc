@@ -31,7 +31,7 @@ double BytesOf(std::string_view type) {
   return 0.5;  // Four bits, and their scales.
 }
 
-// How many operations of the type are done in the time of one in BF16. Four bits that are
+// Returns how many operations of the type are done in the time of one in BF16. Four bits that are
 // multiplied in BF16 ("w4a16_...", "int4_wo") gain nothing.
 double RateGain(std::string_view type) {
   if (type.starts_with("fp8") || type == "sq") return 2;

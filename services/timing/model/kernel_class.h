@@ -32,7 +32,7 @@ struct KernelClass {
   double window = 0;  // 0: none.
 
   bool attention() const { return phase != Phase::kExperts && phase != Phase::kGemm; }
-  // Which files hold its rows: "attention", "moe" or "gemm".
+  // Returns which files hold its rows: "attention", "moe" or "gemm".
   std::string_view family() const;
   std::size_t columns() const;
   // The words of a table, in their order.
@@ -42,7 +42,7 @@ struct KernelClass {
 // Nothing when the words are not those of a class.
 std::optional<KernelClass> ParseKernelClass(std::string_view name);
 
-// What kernels of a GPU cannot exceed.
+// Limits that kernels of a GPU cannot exceed.
 struct KernelRoof {
   double bandwidth = 0;  // Bytes per second.
   double rate = 0;       // Sustained operations per second in BF16; others by their width.
@@ -53,7 +53,7 @@ struct KernelRoof {
 double RoofSeconds(const KernelRoof& roof, const KernelClass& kernel,
                    std::span<const double> sizes);
 
-// Where a shape lies among others: logarithms of its sizes, scaled so that equal steps change the
+// Place of a shape among others: logarithms of its sizes, scaled so that equal steps change the
 // ratio about equally. As many as the class has dimensions (attention 4, experts 6, GEMMs 3).
 struct KernelPlace {
   std::array<double, 7> numbers = {};

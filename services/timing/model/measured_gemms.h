@@ -15,7 +15,7 @@
 
 namespace eidolon::timing::model {
 
-// What GEMMs of a GPU and type cannot exceed.
+// Limits that GEMMs of a GPU and type cannot exceed.
 struct GemmRoof {
   double bandwidth = 0;  // Bytes per second.
   double rate = 0;       // Sustained operations per second.
@@ -35,7 +35,7 @@ struct GemmCells {
   std::vector<float> errors;  // Relative.
 
   std::size_t count() const { return sizes[0].size() * sizes[1].size() * sizes[2].size(); }
-  // From one cell to the next along an axis.
+  // Returns the distance from one cell to the next along an axis.
   std::size_t Stride(std::size_t axis) const;
 };
 
@@ -45,11 +45,11 @@ class MeasuredGemms {
   explicit MeasuredGemms(const GemmRows& rows);
   // For the same GPU at another clock: each cell times the ratio of both roofs.
   MeasuredGemms(const MeasuredGemms& reference_gpu, const GemmRoof& roof);
-  // For another GPU, from what was carried to it.
+  // Makes the GEMMs of another GPU, from what was carried to it.
   MeasuredGemms(const GemmRoof& roof, const GemmCells& carried);
 
   const GemmRoof& roof() const { return roof_; }
-  // Of the grid: m, n, k.
+  // Returns the sizes of the grid: m, n, k.
   const std::array<std::vector<double>, 3>& sizes() const { return sizes_; }
 
   struct Answer {

@@ -1,4 +1,4 @@
-// What the estimator asks of measured profiles. Implemented by the profile folder; a service
+// Interface of measured profiles for the estimator. Implemented by the profile folder; a service
 // without profiles passes none.
 #pragma once
 

@@ -9,9 +9,9 @@
 namespace eidolon::timing::model {
 namespace {
 
-// Of the L2: what a kernel may find of its predecessor's output, and how much faster that moves.
-// Repeated element-wise kernels on A100 and H100 run at 1.4 to 2 times the DRAM rate below this
-// size.
+// Share of the L2 in which a kernel may find its predecessor's output, and how much faster that
+// moves. Repeated element-wise kernels on A100 and H100 run at 1.4 to 2 times the DRAM rate below
+// this size.
 constexpr double kResidentShare = 0.4;
 constexpr double kResidentSpeed = 1.5;
 
@@ -22,8 +22,8 @@ constexpr double kThreadsToFill = 256;
 
 using gpu_model::kMemoryLatencySeconds;
 
-// Of a multiprocessor and clock: lanes for integers (CUDA C Programming Guide, throughput of native
-// arithmetic instructions, 8.x and 9.0), sectors that scattered lanes get (120 G/s on H100:
+// Rates of a multiprocessor and clock: lanes for integers (CUDA C Programming Guide, throughput of
+// native arithmetic instructions, 8.x and 9.0), sectors that scattered lanes get (120 G/s on H100:
 // published transposing kernels, e2e/validation/operators.csv), and lines that L2 looks up for them
 // where memory and instructions are counted besides (a transposing copy on H200,
 // e2e/measured/h200/counters.csv).
@@ -40,7 +40,7 @@ constexpr double kIssuedLanes = 128 * 0.87;
 // the four of compute_grad_weight, for whatever width, last 1.62 to 1.72 us on H200 (e2e/measured).
 constexpr double kNearLoadClocks = 262;
 constexpr double kFarLoadSeconds = 0.41e-6;
-// Of L2: what it holds of a kernel's operands from before (as in count/counts.h).
+// Share of L2 that it holds of a kernel's operands from before (as in count/counts.h).
 constexpr double kHeldShare = 0.6;
 
 // Gathered rows shorter than this waste the rest of a DRAM burst.
@@ -69,7 +69,7 @@ double BlockShare(double total, const kernel::Demand& demand, const Parallelism&
   return each <= 0 ? 0 : kMiddle * std::exp2(std::ceil(std::log2(each)));
 }
 
-// How often all multiprocessors are filled with blocks, once at least.
+// Returns how often all multiprocessors are filled with blocks, once at least.
 double Waves(const gpu_model::GpuModel& gpu, const Parallelism& parallelism) {
   if (parallelism.blocks <= 0) return 1;
   const double threads = std::max(1.0, parallelism.threads / parallelism.blocks);
@@ -78,14 +78,14 @@ double Waves(const gpu_model::GpuModel& gpu, const Parallelism& parallelism) {
   return std::max(1.0, parallelism.blocks / (gpu.multiprocessors * std::max(1.0, resident)));
 }
 
-// Of instructions, as the busiest multiprocessor has its share of the blocks.
+// Returns the time of instructions, as the busiest multiprocessor has its share of the blocks.
 double IssueSeconds(const gpu_model::GpuModel& gpu, double instructions, double blocks) {
   const double sms = gpu.multiprocessors;
   const double unevenness = blocks > 0 ? std::ceil(blocks / sms) / (blocks / sms) : 1;
   return unevenness * instructions / (kIssuedLanes * sms * static_cast<double>(gpu.boost_clock_hz));
 }
 
-// Of loads that wait for each other, while waves of blocks follow each other.
+// Returns the time of loads that wait for each other, while waves of blocks follow each other.
 double DependentSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& demand,
                         Parallelism parallelism) {
   if (demand.dependent_loads + demand.cold_loads + demand.dependent_clocks == 0) return 0;
@@ -103,16 +103,16 @@ double DependentSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& de
          (demand.elements > 0 ? waves : std::ceil(waves));
 }
 
-// Of atomic operations on the words that the running blocks have reached.
+// Returns the time of atomic operations on the words that the running blocks have reached.
 double RoundSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& demand,
                     const Parallelism& parallelism) {
   const double at_once = demand.atomic_bytes / Waves(gpu, parallelism);
   return gpu_model::AtomicSeconds(gpu, demand.atomic_rounds, at_once / gpu_model::kLineBytes);
 }
 
-// Of blocks whose warps wait for each other at every step: the clocks of one warp, and what the
-// others of its block issue meanwhile on its scheduler. Blocks take turns at the schedulers without
-// that, but every warp's access to shared memory waits for those of all others.
+// Returns the time of blocks whose warps wait for each other at every step: the clocks of one warp,
+// and what the others of its block issue meanwhile on its scheduler. Blocks take turns at the
+// schedulers without that, but every warp's access to shared memory waits for those of all others.
 double InStepSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& demand,
                      const Parallelism& parallelism) {
   constexpr double kWarp = 32, kSchedulers = 4;
@@ -182,7 +182,7 @@ double DemandSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& deman
                             demand.sectors / (streams ? kLinesPerClock : kSectorsPerClock)) /
                    clocks;
   if (parallelism.blocks > 0) {
-    // Too few blocks: the time of one of them, on a multiprocessor of its own.
+    // The blocks are too few: the time is that of one of them, on a multiprocessor of its own.
     const double threads = parallelism.threads / parallelism.blocks;
     const double single = static_cast<double>(gpu.memory_bytes_per_second) *
                           gpu.attained_memory_share * efficiency * kSingleShare / sms *

@@ -8,8 +8,8 @@
 
 namespace eidolon::timing::model {
 
-// How many threads and blocks carry the demand; both 0 when not known (library calls): the GPU is
-// then taken to be filled.
+// Threads and blocks that carry the demand; both 0 when not known (library calls): the GPU is then
+// taken to be filled.
 struct Parallelism {
   double blocks = 0;
   double threads = 0;

@@ -35,8 +35,8 @@ class PublishedGemms {
     std::size_t reference_gpus = 0;
     bool same_architecture = false;
   };
-  // From the rows of other GPUs (gemm_transfer.h): those of the same architecture if there are any,
-  // all others else. At another clock, from the GPU's own if it has any.
+  // Carries from the rows of other GPUs (gemm_transfer.h): those of the same architecture if there
+  // are any, all others else. At another clock, from the GPU's own if it has any.
   Carried CarriedTo(const gpu_model::GpuModel& gpu, const std::string& type) const;
 
  private:

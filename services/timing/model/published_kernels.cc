@@ -11,7 +11,7 @@
 namespace eidolon::timing::model {
 namespace {
 
-// What repeated measurements differ by.
+// Difference of repeated measurements.
 constexpr double kPublishedRepeatError = 0.02;
 // Makes the stated error the standard deviation of rows that are left out.
 constexpr double kPublishedScatterShare = 1.2;
@@ -64,8 +64,8 @@ NearbyRows RowsOf(const KernelRoof& roof, const KernelTable& table) {
   return {dimensions, std::move(points), std::move(ratios)};
 }
 
-// How unlike two classes of the same kernel are: 0 for the same, nothing where one cannot stand in
-// for the other.
+// Returns how unlike two classes of the same kernel are: 0 for the same, nothing where one cannot
+// stand in for the other.
 std::optional<double> Unlike(const KernelClass& a, const KernelClass& b) {
   if (a.phase != b.phase || a.kernel != b.kernel || a.type != b.type ||
       a.cache_type != b.cache_type || a.distribution != b.distribution) {

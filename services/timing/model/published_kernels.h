@@ -35,7 +35,7 @@ class PublishedKernel {
   // `roof` is that of the GPU that is asked for.
   Answer Read(const KernelRoof& roof, const KernelClass& kernel,
               std::span<const double> sizes) const;
-  // Of the table's own GPU and class.
+  // Reads the rows of the table's own GPU and class.
   Answer Read(std::span<const double> sizes) const { return Read(roof_, kernel_, sizes); }
 
   const KernelClass& kernel() const { return kernel_; }
@@ -64,7 +64,7 @@ class PublishedKernels {
   // head size and window that were measured. Nothing where the kernel has none.
   std::optional<Answer> Read(const gpu_model::GpuModel& gpu, const KernelClass& kernel,
                              std::span<const double> sizes) const;
-  // From another GPU's rows alone, of any architecture.
+  // Reads from another GPU's rows alone, of any architecture.
   std::optional<Answer> ReadCarried(const gpu_model::GpuModel& gpu, const KernelClass& kernel,
                                     std::span<const double> sizes) const;
 

@@ -1,4 +1,4 @@
-// Which measured GPUs are most alike another one.
+// Chooses the measured GPUs that are most alike another one.
 #pragma once
 
 #include <cstdint>
