@@ -70,7 +70,7 @@ std::string Ask(sqlite3* file, const char* sql) {
   return statement.valid() && statement.Step() == SQLITE_ROW ? statement.Text(0) : "";
 }
 
-// Why an open file cannot be used; empty when it can.
+// Returns why an open file cannot be used; empty when it can.
 std::string Problem(sqlite3* file) {
   const std::string application = Ask(file, "PRAGMA application_id");
   const std::string tables = Ask(file, "SELECT count(*) FROM sqlite_master");

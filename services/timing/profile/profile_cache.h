@@ -42,7 +42,7 @@ class ProfileCache : public model::Measurements {
   struct DigestHash {
     std::size_t operator()(const base::Digest& d) const { return d.low; }
   };
-  // What is known of one GPU model.
+  // Entries that are known of one GPU model.
   struct Entries {
     Profile header;  // Of the newest profile added; rows stay empty.
     std::unordered_map<base::Digest, ProfileRow, DigestHash> rows;
