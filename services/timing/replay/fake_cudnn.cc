@@ -137,7 +137,7 @@ std::vector<std::int64_t> DimsOf(const Descriptor& operation, cudnnBackendAttrib
   return Values<std::int64_t>(*tensor, CUDNN_ATTR_TENSOR_DIMENSIONS);
 }
 
-// What descriptors need when they are finished; those not listed take anything.
+// Returns what descriptors need when they are finished; those not listed take anything.
 bool IsGood(const Descriptor& of) {
   switch (of.type) {
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
@@ -178,7 +178,7 @@ bool IsSet(const Descriptor& tensor, cudnnBackendAttributeName_t name) {
   return !flags.empty() && flags.front() != 0;
 }
 
-// Whether the pointer leads to what the tensor needs, on the GPU or by value.
+// Returns whether the pointer leads to what the tensor needs, on the GPU or by value.
 bool IsMemory(const Descriptor& tensor, CUdeviceptr pointer) {
   if (!IsSet(tensor, CUDNN_ATTR_TENSOR_IS_BY_VALUE)) {
     return cuMemsetD8Async(pointer, 0, BytesOf(tensor), nullptr) == CUDA_SUCCESS;

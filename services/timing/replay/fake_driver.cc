@@ -59,7 +59,7 @@ std::string FaultAt(const std::string& call, int number) {
   return script.substr(begin, script.find(',', begin) - begin);
 }
 
-// What every call begins with; `moved` when the script says so.
+// Returns what every call begins with; `moved` when the script says so.
 CUresult Enter(const char* call, bool* moved = nullptr) {
   const std::string fault = FaultAt(call, ++All().calls[call]);
   if (fault == "hang") {

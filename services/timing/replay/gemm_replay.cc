@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kWorkspaceBytes = 32 << 20;
 constexpr const char* kLibrary = "libcublas.so.13";
 
-// Whether the plain GEMM takes matrices of the type.
+// Returns whether the plain GEMM takes matrices of the type.
 bool IsPlain(std::uint32_t type) {
   switch (type) {
     case CUDA_R_64F:

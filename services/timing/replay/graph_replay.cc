@@ -19,7 +19,7 @@ Result<std::unique_ptr<GraphCall>> GraphCall::Prepare(Cudnn& cudnn, const kernel
   for (const kernel::DnnNode& node : graph.nodes) {
     if (auto added = call->AddNode(node); !added) return std::unexpected(added.error());
   }
-  // Before its memory: most graphs that fail have no engine.
+  // This comes before its memory: most graphs that fail have no engine.
   const cudnnBackendHeurMode_t heuristics[] = {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK};
   auto done = call->plan_.Choose(call->descriptors_.back(), heuristics, "this graph", stream);
   if (!done) return std::unexpected(done.error());

@@ -201,7 +201,7 @@ TEST_F(GraphReplayTest, RefusesDamagedDescriptors) {
     change(graph);
     return RefusalOf(*player, graph);
   };
-  // Of the query's tensor.
+  // Returns the query's tensor.
   const auto tensor = [](kernel::DnnGraph& graph, std::uint32_t name) -> std::string& {
     for (auto& attribute : graph.nodes[5].attributes) {
       if (attribute.name == name) return attribute.elements;

@@ -15,7 +15,7 @@
 
 namespace eidolon::timing::replay {
 
-// What a replay needs beside the work item.
+// Memory that a replay needs beside the work item.
 struct KernelMemory {
   std::string parameters;  // The parameter block with its pointers.
   std::vector<MemoryRange> allocations;

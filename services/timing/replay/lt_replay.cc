@@ -25,7 +25,7 @@ constexpr const char* kLibrary = "libcublasLt.so.13";
 constexpr std::size_t kWorkspaceHopper = 4096 * 8 * 1024;
 constexpr std::size_t kWorkspaceBefore = 4096 * 2 * 1024 + 16 * 8 * 1024;
 
-// By the numbers of workload::Epilogue; 0: not replayed.
+// Values by the numbers of workload::Epilogue; 0: not replayed.
 constexpr std::uint32_t kEpilogues[] = {
     CUBLASLT_EPILOGUE_DEFAULT,
     CUBLASLT_EPILOGUE_BIAS,

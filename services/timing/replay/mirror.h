@@ -19,7 +19,8 @@ struct MemoryRange {
   std::uint64_t bytes = 0;
 };
 
-// Not thread safe. The driver outlives it; the device's context is current in every call.
+// This class is not thread-safe. The driver outlives it; the device's context is current in every
+// call.
 class Mirror {
  public:
   // `granularity`: of physical memory, a power of two.
@@ -34,7 +35,7 @@ class Mirror {
   // not hold them: two ranges in one piece of memory would be a smaller footprint than the rank's.
   base::Result<void> Require(const std::vector<MemoryRange>& ranges, CUstream stream);
 
-  // Where an emulated address lies on the GPU. Requires: it is in a required range.
+  // Returns where an emulated address lies on the GPU. Requires: it is in a required range.
   std::uint64_t Translate(std::uint64_t address) const;
   // Some required range is not at its emulated address.
   bool moved() const { return moved_; }

@@ -1,5 +1,5 @@
-// What library calls read and write in a replay: memory of the worker's own, filled with small
-// numbers of random signs and digits.
+// Operands of library calls in a replay: memory of the worker's own, filled with small numbers of
+// random signs and digits.
 //
 // Zeros would draw less power than a training step's numbers, and so run at another clock;
 // infinities and denormal numbers may take slower paths. All numbers are between 1/8 and 1/4 in
@@ -20,7 +20,7 @@
 
 namespace eidolon::timing::replay {
 
-// What an operand is filled with.
+// Contents with which an operand is filled.
 enum class Filling {
   kRandom,
   kOnes,  // Scaling factors.
@@ -61,7 +61,7 @@ struct Scalar {
 Scalar OneOf(std::uint32_t type);
 // 1 or 0 in the type that a cublasComputeType_t scales with.
 base::Result<Scalar> ScalarOf(std::uint32_t compute_type, bool one);
-// That type, a cudaDataType_t. Requires: ScalarOf knows the compute type.
+// Returns that type, a cudaDataType_t. Requires: ScalarOf knows the compute type.
 std::uint32_t ScaleTypeOf(std::uint32_t compute_type);
 
 }  // namespace eidolon::timing::replay

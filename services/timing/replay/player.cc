@@ -14,7 +14,7 @@ using base::StrCat;
 
 namespace {
 
-// Of physical memory on every GPU so far.
+// Granularity of physical memory on every GPU so far.
 constexpr std::uint64_t kGranularity = 2 << 20;
 
 std::string UuidText(const CUuuid& uuid) {

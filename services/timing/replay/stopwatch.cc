@@ -29,7 +29,7 @@ double Quantile(const std::vector<float>& sorted, double share) {
   return sorted[below] * (1 - part) + sorted[above] * part;
 }
 
-// Of an overhead, which is not less than nothing.
+// Returns the median of an overhead, which is not less than nothing.
 Result<float> MedianOf(Result<std::vector<float>> times_ms) {
   if (!times_ms) return std::unexpected(times_ms.error());
   std::sort(times_ms->begin(), times_ms->end());
@@ -103,7 +103,7 @@ Stopwatch::~Stopwatch() {
 
 namespace {
 
-// How many repetitions there is time for after the first ones.
+// Returns how many repetitions there is time for after the first ones.
 int RepetitionsAfter(const std::vector<float>& probes) {
   const double each = std::max<double>(*std::min_element(probes.begin(), probes.end()), 1e-3);
   return std::clamp(static_cast<int>(std::min(kBudgetMs / each, 1e6)), kRepetitionsMin,

@@ -24,7 +24,7 @@ struct Reading {
 // left. Requires: not empty.
 base::Result<Reading> Summarise(std::vector<float> times_ms, float overhead_ms);
 
-// Not thread safe. The driver outlives it; the context is current in every call.
+// This class is not thread-safe. The driver outlives it; the context is current in every call.
 class Stopwatch {
  public:
   // `flush_bytes` are written between repetitions; only between those without a graph when the
