@@ -70,7 +70,7 @@ class GpuBackend {
 
   // The worker's first hello; another GPU after a restart is refused.
   const v1::WorkerHello& gpu() const { return hello_; }
-  // Whether the GPU is one of this model. Numbers of one GPU are never another's.
+  // Returns whether the GPU is one of this model. Numbers of one GPU are never another's.
   bool Owns(const gpu_model::GpuModel& model) const;
   measure::ModuleStore& modules() { return *modules_; }
 

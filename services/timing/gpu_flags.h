@@ -20,7 +20,7 @@ struct GpuFlags {
 // `flags` must outlive the parsing.
 void AddGpuFlags(CLI::App* app, GpuFlags* flags);
 
-// For GpuBackendOptions::worker; empty when no GPU is to be owned.
+// Returns the command for GpuBackendOptions::worker; empty when no GPU is to be owned.
 std::vector<std::string> WorkerCommand(const GpuFlags& flags);
 
 }  // namespace eidolon::timing

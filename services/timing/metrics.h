@@ -19,7 +19,7 @@ namespace eidolon::timing {
 // How a replay on the GPU ended; only the first gives a duration.
 enum class ReplayOutcome { kMeasured, kRefused, kFault, kHang, kLost };
 
-// Why an item that was to be measured is answered by the model.
+// Reasons why an item that was to be measured is answered by the model.
 enum class Unmeasured {
   kQueueFull,
   kEnding,         // The service stops.
@@ -34,7 +34,7 @@ class TimingMetrics {
  public:
   explicit TimingMetrics(prometheus::Registry& registry);
 
-  // What one batch did.
+  // Work of one batch.
   struct Batch {
     std::uint64_t hits = 0;
     std::uint64_t misses = 0;
@@ -47,7 +47,7 @@ class TimingMetrics {
   void CountReplay(ReplayOutcome outcome, double seconds);
   void SetReplayQueue(double items);
   void CountUnmeasured(Unmeasured reason);
-  // Whether calls of a math library can be measured.
+  // Sets whether calls of a math library can be measured.
   void SetGpuLibrary(const std::string& name, bool usable);
   void CountBelowGap();
 
