@@ -76,9 +76,8 @@ class Engine {
   Result<void> LaunchGraph(const Call& call, std::uint32_t graph,
                            std::span<const Collective> collectives);
 
-  // When all work issued so far to the stream, the device, or up to the event's last record ends:
-  // the time, or nothing while it is open. With a ticket, an open answer comes by Sink::WaitEnded
-  // later.
+  // Time when all work issued so far to the stream, the device, or up to the event's last record
+  // ends; nothing while it is open. With a ticket, an open answer comes by Sink::WaitEnded later.
   struct Completion {
     std::optional<SimTime> time;
     SimTime not_before;      // While it is open: its end is this or later, whatever comes...
