@@ -87,8 +87,18 @@ def paragraphs(page):
 
 
 def cpp_comments(text):
-    """(line, text) of comments that stand alone; lines that follow each other are one comment."""
-    return joined((number, line.strip()) for number, line in enumerate(text.splitlines(), 1))
+    """Returns (line, text) of comments that stand alone; lines that follow each other are one comment."""
+    lines = text.splitlines()
+    return joined((number, "" if goes_on(lines, number) else line.strip()) for number, line in enumerate(lines, 1))
+
+
+def goes_on(lines, number):
+    """Returns whether a comment line continues the one behind the code above it: it stands in the same column."""
+    at = lines[number - 1].find("//")
+    if number == 1 or lines[number - 1][:at].strip():
+        return False
+    above = lines[number - 2]
+    return above[at : at + 2] == "//" and (bool(above[:at].strip()) or goes_on(lines, number - 1))
 
 
 def joined(lines, mark="//"):

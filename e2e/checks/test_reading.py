@@ -66,6 +66,12 @@ def test_comments_of_cpp_are_blocks_that_stand_alone():
     assert list(prose.cpp_comments(text)) == [(1, "One thing. More of it."), (5, "Other. Thing.")]
 
 
+def test_a_comment_behind_code_goes_on_below_it():
+    text = "int a;  // Bytes of the arena, which\n        // holds them.\n        // All.\n  // Other.\nint b;\n"
+
+    assert list(prose.cpp_comments(text)) == [(4, "Other.")]
+
+
 def test_comments_of_python_are_blocks_and_docstrings():
     text = '#!/usr/bin/env python3\n"""A file.\n\nMore."""\n\n# Of two\n# lines.\nA = 1  # Bytes.\n\n\n'
     text += 'def f():\n    """Does it."""\n'
