@@ -177,7 +177,7 @@ def program():
 
 @pytest.fixture(scope="module")
 def rows(chromium, page_server):
-    """[where, figure, source] of both documents, one for figures that differ in value only."""
+    """Yields [where, figure, source] of both documents, one for figures that differ in value only."""
     found, known = [], set()
     with Browser(chromium, page_server) as browser:
         tab = browser.tab("/clusters", "h1:text-is('Clusters')", width=1440)

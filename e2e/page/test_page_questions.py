@@ -8,7 +8,7 @@ from page_jobs import STEPS, document, job_spec
 from test_page_report import full_job, report, shown  # noqa: F401 (fixtures)
 
 SIZE = {"width": 1440, "height": 900}
-# What an answer must contain, as a regular expression.
+# Answers must contain this, as a regular expression.
 ANSWERS = {
     "how-fast": r"[\d.,]+\s*(tokens|samples|iterations)/s",
     "how-sure": r"± [\d.]+ %\s+90 % band",

@@ -24,7 +24,7 @@
 
 namespace eidolon::timing {
 
-// Which kernels' times follow from counting what their code executes.
+// Kernels whose times follow from counting what their code executes.
 enum class Counting {
   kAssumed,  // Those that no model knows.
   kAll,      // Every one that can be counted and that was not measured: to test counting.
@@ -37,11 +37,11 @@ struct TimingOptions {
   std::string profile_file;
   std::size_t cache_entries_max = std::size_t{1} << 20;
   Counting counting = Counting::kAssumed;
-  // Where counts are kept for other processes; empty: nowhere.
+  // Folder where counts are kept for other processes; empty: none.
   std::string count_folder;
   // Measuring on a GPU of this machine. Without a driver or a GPU the models answer.
   GpuBackendOptions gpu;
-  // Whose calls are answered.
+  // Gate that decides which calls are answered.
   runtime::TokenGate gate;
 };
 
@@ -63,14 +63,14 @@ class TimingService final : public v1::TimingService::Service {
                             v1::UploadModuleResponse* response) override;
 
   bool owns_gpu() const { return backend_ != nullptr; }
-  // Whether work of this GPU model is measured here.
+  // Returns whether work of this GPU model is measured here.
   bool Measures(const gpu_model::GpuModel& gpu) const {
     return backend_ != nullptr && !gpu.fixed && backend_->Owns(gpu);
   }
 
   // Adds measured durations, in the form of profile/profile.h.
   base::Result<void> ImportProfile(std::string_view json_lines);
-  // What is known of a GPU model, in the same form.
+  // Returns what is known of a GPU model, in the same form.
   base::Result<std::string> ExportProfile(const std::string& gpu) const;
 
  private:
@@ -83,14 +83,14 @@ class TimingService final : public v1::TimingService::Service {
 
   // One batch of questions while it is answered.
   struct Question;
-  // Whose times are asked for.
+  // GPU whose times are requested.
   struct AskedGpu;
   // The status says what is wrong with the request.
   grpc::Status FindGpu(const v1::EstimateRequest& request, AskedGpu& gpu) const;
   grpc::Status Read(const v1::EstimateRequest& request, const AskedGpu& gpu,
                     std::vector<Question>& questions, TimingMetrics::Batch& batch);
   void Answer(const std::string& definition, const AskedGpu& gpu, Question& question);
-  // Whether counting would answer better than the model did.
+  // Returns whether counting would answer better than the model did.
   bool MayCount(const gpu_model::GpuModel& gpu, const kernel::WorkItem& work,
                 const model::Estimate& modelled) const;
   // True when code must come first, so that kernels can be counted: the response names it.

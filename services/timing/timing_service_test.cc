@@ -61,7 +61,7 @@ class TimingServiceTest : public testing::Test {
     return launch;
   }
 
-  // Of which neither a rule nor code is known.
+  // Returns a kernel of which neither a rule nor code is known.
   static kernel::KernelLaunch Unknown(std::uint32_t blocks) {
     kernel::KernelLaunch launch;
     launch.name = "nobody_knows";

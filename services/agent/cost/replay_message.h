@@ -1,4 +1,4 @@
-// What the ring brings for replays on a GPU, as the timing service wants it.
+// Fills the ring's data for replays on a GPU into the timing service's message.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@ class Replay;
 
 namespace eidolon::agent::cost {
 
-// What followed a kernel's definition (ring/replay.h). False, with a replay that is not
-// to be used, for bytes that make no sense.
+// Fills in what followed a kernel's definition (ring/replay.h). False, with a replay that is not to
+// be used, for bytes that make no sense.
 bool FillReplay(std::span<const std::byte> context, timing::v1::Replay* replay);
 
 }  // namespace eidolon::agent::cost

@@ -41,7 +41,7 @@ constexpr bool Reduces(const CommunicationOp& op) {
          op.kind == CommunicationKind::kReduce;
 }
 
-// Of the large buffer of an operation that carries values.
+// Returns the size of the large buffer of an operation that carries values.
 constexpr std::uint64_t ValueBytesMax(const CommunicationOp& op) {
   return collective::ValueBytesMax(Reduces(op), op.data_type);
 }

@@ -1,4 +1,4 @@
-// Between which memories a copy runs. The numbers are those of definitions.
+// Memories between which a copy runs. The numbers are those of definitions.
 #pragma once
 
 #include <cstdint>

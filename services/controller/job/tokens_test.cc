@@ -56,7 +56,8 @@ TEST(TokensTest, AreTheIndicesThatAreLookedUpAndScored) {
   EXPECT_EQ(Derive({Model(kTokens, kTokens)}), kTokens);
 }
 
-// As torch.compile leaves it: two layers, and a lookup of which only the elements are known.
+// Returns work as torch.compile leaves it: two layers, and a lookup of which only the elements are
+// known.
 TokenWork CompiledModel(std::uint64_t tokens) {
   TokenWork work{.lookups = {{.indices = tokens * kWidth}}, .gemms = Scores(tokens)};
   for (GemmRows& gemm : work.gemms) {

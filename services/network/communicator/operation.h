@@ -40,7 +40,7 @@ struct Operation {
   std::string site;
 };
 
-// Of the buffer, per rank, of an operation that carries values.
+// Returns the size of the buffer, per rank, of an operation that carries values.
 std::uint64_t ValueBytesMax(const Operation& operation);
 
 // Returns what a member sends or receives, whichever is more.

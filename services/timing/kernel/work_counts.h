@@ -1,4 +1,4 @@
-// What a piece of work is for, as far as its sizes tell: the sums that reports need beside times.
+// Purpose of a piece of work, as far as its sizes show: the sums that reports need beside times.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct WorkCounts {
   // Of matrix multiplications, convolutions and attention: a multiplication and an addition are two
   // operations, and what a mask leaves out does not count.
   double matrix_flops = 0;
-  // Of a step of an optimizer, in bytes.
+  // Bytes of a step of an optimizer.
   double parameters = 0;
   double gradients = 0;
   double optimizer_state = 0;
@@ -47,8 +47,8 @@ struct WorkCounts {
 // for something else: whoever adds them up compares parameters with gradients.
 std::optional<WorkCounts> OptimizerStep(const KernelLaunch& launch, const KernelName& name);
 
-// What PyTorch's kernels for index_select look up, by which embeddings are computed, or those of
-// torch.compile that are named for an embedding.
+// Returns what PyTorch's kernels for index_select look up, by which embeddings are computed, or
+// those of torch.compile that are named for an embedding.
 std::optional<Lookups> TableLookups(const KernelLaunch& launch, const KernelName& name);
 
 }  // namespace eidolon::timing::kernel

@@ -1,6 +1,6 @@
-// What one operation executes, without addresses: the input of every estimate. The structs are
-// those of work definitions (contract/workload), with their tails; numbers of vendor enums are kept
-// as they are.
+// Work of one operation, without addresses: the input of every estimate. The structs are those of
+// work definitions (contract/workload), with their tails; numbers of vendor enums are kept as they
+// are.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,7 @@ struct KernelLaunch : workload::Kernel {
 struct DnnGraph : workload::DnnGraph {
   std::vector<DnnTensor> tensors;
   std::vector<DnnOperation> operations;
-  // What making the graph again needs, except for a convolution alone.
+  // Nodes for making the graph again, except for a convolution alone.
   std::vector<DnnNode> nodes;
 };
 
@@ -51,7 +51,8 @@ base::Result<WorkItem> ReadWork(std::span<const std::byte> definition);
 // The inverse.
 std::vector<std::byte> DefinitionOf(const WorkItem& item);
 
-// Between a device and pageable memory of the host, so that the host takes part.
+// Returns whether the copy is between a device and pageable memory of the host, so that the host
+// takes part.
 inline bool IsPageable(const Copy& copy) {
   return copy.pinned == 0 && (copy.kind == workload::CopyKind::kHostToDevice ||
                               copy.kind == workload::CopyKind::kDeviceToHost);

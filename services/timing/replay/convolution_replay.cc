@@ -190,7 +190,7 @@ Result<void> ConvolutionCall::Describe(const kernel::DnnOperation& operation, bo
   if (!made) return std::unexpected(made.error());
   convolution_ = std::move(*made);
   const auto rank = static_cast<std::int64_t>(operation.convolution_rank);
-  // As PyTorch computes: in single precision, except for double.
+  // PyTorch computes so: in single precision, except for double.
   const cudnnDataType_t compute = is_double ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
   const auto mode = static_cast<cudnnConvolutionMode_t>(operation.mode);
   const struct {

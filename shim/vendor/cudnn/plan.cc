@@ -110,7 +110,7 @@ void CopyNumbers(const Node& node, Name name, std::int64_t (&target)[4]) {
   }
 }
 
-// What the descriptor that an operation refers to says about it.
+// Reads the settings of the descriptor that an operation refers to.
 void ReadSettings(const Node& settings, workload::DnnOperation& operation) {
   switch (settings.type) {
     case CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR:
