@@ -57,7 +57,8 @@ int Validate(const ValidateOptions& options) {
     return 0;
   }
   const auto errors = validation::Evaluate(*sets);
-  base::Print(validation::FormatReport(errors, options.rows));
+  base::Print(validation::FormatSummary(errors));
+  if (options.rows) base::Print("\n" + validation::FormatRows(errors));
   return 0;
 }
 
@@ -66,7 +67,7 @@ void AddValidate(CLI::App* net, Action* action) {
   CLI::App* validate =
       net->add_subcommand("validate", "print the model's error against published logs (Markdown)");
   validate->add_option("--logs", options->logs, "logs to use instead of those in the program");
-  validate->add_flag("--rows", options->rows, "also every measured size");
+  validate->add_flag("--rows", options->rows, "also every log and every measured size");
   validate->add_flag("--fit", options->fit,
                      "print correction_table.inc fitted to the logs instead");
   validate->callback([options, action] { *action = [options] { return Validate(*options); }; });

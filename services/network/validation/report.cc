@@ -1,8 +1,11 @@
 #include "services/network/validation/report.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <string_view>
+#include <tuple>
 
 #include "services/base/text.h"
 #include "services/network/collective/cost.h"
@@ -75,6 +78,80 @@ std::string SetTable(const SetErrors& errors) {
               static_cast<unsigned long long>(point.bytes), point.us,
               BusBandwidth(set.kind, shape.ranks, point.bytes, point.us), modelled,
               100 * (modelled / point.us - 1), TabledUs(set, shape, point.bytes), choice.c_str());
+  }
+  return text;
+}
+
+// A table of all logs.
+std::string LogTable(std::span<const SetErrors> errors) {
+  std::string text =
+      "Mean absolute error (and bias) in percent: of the model; of the model fitted without this "
+      "log (fitted logs only); of NCCL's own table before the correction.\n\n"
+      "| log | kind | nodes x GPUs | GPU, transport | role | to 64 KiB | to 16 MiB | above | "
+      "left out: to 64 KiB | to 16 MiB | above | table: to 64 KiB | to 16 MiB | above |\n"
+      "| --- | --- | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | "
+      "---: |\n";
+  for (const SetErrors& each : errors) {
+    const LogSet& set = *each.set;
+    text +=
+        base::StrCat("| ", set.name, " | ", Name(set.kind), " | ", set.nodes, " x ", set.members,
+                     " | ", set.gpu, ", ", set.transport, " | ", Name(set.role), " |");
+    for (const ErrorSum& sum : each.model) text += base::StrCat(CellText(sum), "|");
+    for (const ErrorSum& sum : each.left_out) {
+      text += base::StrCat(set.role == Role::kFit ? CellText(sum) : " ", "|");
+    }
+    for (const ErrorSum& sum : each.table) text += base::StrCat(CellText(sum), "|");
+    text += "\n";
+  }
+  return text;
+}
+
+// Errors of the sizes of several logs.
+struct Sizes {
+  int points = 0;
+  double sum = 0;
+  double largest = 0;
+
+  void Add(double error) {
+    ++points;
+    sum += error;
+    largest = std::max(largest, error);
+  }
+  std::string Cells() const {
+    if (points == 0) return " | | |";
+    return Print(" %d | %.1f | %.1f |", points, 100 * sum / points, 100 * largest);
+  }
+};
+
+// One row for each collective and number of GPUs.
+std::string GroupTable(std::span<const SetErrors> errors) {
+  struct Group {
+    int logs = 0;
+    Sizes fitted, tested, other;
+  };
+  std::map<std::tuple<std::string, std::uint32_t, std::uint32_t>, Group> groups;
+  for (const SetErrors& each : errors) {
+    const LogSet& set = *each.set;
+    Group& group = groups[{std::string(Name(set.kind)), set.nodes, set.members}];
+    ++group.logs;
+    Sizes& sizes = set.role == Role::kFit    ? group.fitted
+                   : set.role == Role::kTest ? group.tested
+                                             : group.other;
+    const collective::Shape shape = ShapeOf(set);
+    for (const Point& point : set.points) {
+      sizes.Add(std::fabs(ModelledUs(set, shape, point.bytes) / point.us - 1));
+    }
+  }
+  std::string text =
+      "Absolute error of the model in percent over all sizes of all logs of a collective.\n\n"
+      "| collective | servers x GPUs | logs | held out: sizes | mean | max | fitted: sizes | mean "
+      "| "
+      "max | not counted: sizes | mean | max |\n"
+      "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
+  for (const auto& [key, group] : groups) {
+    const auto& [kind, nodes, members] = key;
+    text += base::StrCat("| ", kind, " | ", nodes, " x ", members, " | ", group.logs, " |",
+                         group.tested.Cells(), group.fitted.Cells(), group.other.Cells(), "\n");
   }
   return text;
 }
@@ -166,34 +243,26 @@ std::array<ErrorSum, kBands> LeftOutInfiniband(std::span<const SetErrors> errors
   return sums;
 }
 
-std::string FormatReport(std::span<const SetErrors> errors, bool rows) {
-  std::string text =
-      Summary("InfiniBand, held-out logs", HeldOutInfiniband(errors)) +
-      Summary("InfiniBand, fitted all-reduce logs left out in turn", LeftOutInfiniband(errors)) +
-      Summary("NVLink inside a server, held-out logs", HeldOutServers(errors), kServerTargets);
-  text +=
-      "Mean absolute error (and bias) in percent: of the model; of the model fitted without this "
-      "log (fitted logs only); of NCCL's own table before the correction.\n\n"
-      "| log | kind | nodes x GPUs | GPU, transport | role | to 64 KiB | to 16 MiB | above | "
-      "left out: to 64 KiB | to 16 MiB | above | table: to 64 KiB | to 16 MiB | above |\n"
-      "| --- | --- | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | "
-      "---: |\n";
-  for (const SetErrors& each : errors) {
-    const LogSet& set = *each.set;
-    text +=
-        base::StrCat("| ", set.name, " | ", Name(set.kind), " | ", set.nodes, " x ", set.members,
-                     " | ", set.gpu, ", ", set.transport, " | ", Name(set.role), " |");
-    for (const ErrorSum& sum : each.model) text += base::StrCat(CellText(sum), "|");
-    for (const ErrorSum& sum : each.left_out) {
-      text += base::StrCat(set.role == Role::kFit ? CellText(sum) : " ", "|");
-    }
-    for (const ErrorSum& sum : each.table) text += base::StrCat(CellText(sum), "|");
-    text += "\n";
-  }
-  if (rows) {
-    for (const SetErrors& each : errors) text += SetTable(each);
-  }
+std::string FormatSummary(std::span<const SetErrors> errors) {
+  return Summary("InfiniBand, held-out logs", HeldOutInfiniband(errors)) +
+         Summary("InfiniBand, fitted all-reduce logs left out in turn", LeftOutInfiniband(errors)) +
+         Summary("NVLink inside a server, held-out logs", HeldOutServers(errors), kServerTargets) +
+         GroupTable(errors) + "\n" + Print("Digest of all rows: %016llx\n", DigestOfRows(errors));
+}
+
+std::string FormatRows(std::span<const SetErrors> errors) {
+  std::string text = LogTable(errors);
+  for (const SetErrors& each : errors) text += SetTable(each);
   return text;
+}
+
+unsigned long long DigestOfRows(std::span<const SetErrors> errors) {
+  // FNV-1a.
+  unsigned long long digest = 0xcbf29ce484222325;
+  for (const char each : FormatRows(errors)) {
+    digest = (digest ^ static_cast<unsigned char>(each)) * 0x100000001b3;
+  }
+  return digest;
 }
 
 }  // namespace eidolon::network::validation

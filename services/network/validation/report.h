@@ -46,7 +46,12 @@ std::array<ErrorSum, kBands> LeftOutInfiniband(std::span<const SetErrors> errors
 // Held-out logs of one server of up to 8 GPUs on NVLink.
 std::array<ErrorSum, kBands> HeldOutServers(std::span<const SetErrors> errors);
 
-// Markdown: a summary against the targets, one row a set, and, with `rows`, one table a set.
-std::string FormatReport(std::span<const SetErrors> errors, bool rows);
+// Formats Markdown: errors against the targets, one row for each collective and number of GPUs, and
+// the digest of FormatRows, by which a change of any row shows.
+std::string FormatSummary(std::span<const SetErrors> errors);
+
+// Formats Markdown: one row a set, and one table a set with each measured size.
+std::string FormatRows(std::span<const SetErrors> errors);
+unsigned long long DigestOfRows(std::span<const SetErrors> errors);
 
 }  // namespace eidolon::network::validation

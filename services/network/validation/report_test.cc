@@ -63,9 +63,25 @@ TEST_F(ReportTest, TheCommittedReportIsCurrent) {
   std::ostringstream text;
   text << file.rdbuf();
 
-  EXPECT_NE(text.str().find(FormatReport(errors_, true)), std::string::npos)
-      << "run: eidolon net validate --rows, and put its output into "
-         "docs/reference/generated/network_validation.md";
+  EXPECT_NE(text.str().find(FormatSummary(errors_)), std::string::npos)
+      << "run: eidolon net validate, and put its output into the page";
+}
+
+TEST_F(ReportTest, ADigestChangesWithAnyRow) {
+  const auto before = DigestOfRows(errors_);
+
+  sets_.back().points.back().us *= 1.01;
+
+  EXPECT_NE(DigestOfRows(Evaluate(sets_)), before);
+}
+
+TEST_F(ReportTest, RowsListEveryLogAndEverySize) {
+  const std::string text = FormatRows(errors_);
+
+  EXPECT_NE(text.find("| hgx-2x8 | all_reduce | 2 x 8 | H100, infiniband | fit | 0.6 (-0.2) |"),
+            std::string::npos);
+  EXPECT_NE(text.find("\n### hgx-2x8\n"), std::string::npos);
+  EXPECT_NE(text.find("| 8 | 24.7 | 0.0 | 24.8 | +0.3 | 25.2 | tree ll x1 |"), std::string::npos);
 }
 
 TEST(BandTest, BandsEndAt64KibAnd16Mib) {
