@@ -115,6 +115,8 @@ def test_the_critical_path_of_a_pipeline_goes_through_its_stages(world):
     iterations = job["status"]["prediction"]["iterationPicoseconds"]
     assert path["picoseconds"] == iterations[0], f"the report says {iterations}, the path {path['picoseconds']}"
     assert path["rankChanges"] >= 2, f"it stays on one stage: {path}"
+    rules = [finding["rule"] for finding in job["status"]["prediction"]["diagnosis"]]
+    assert rules[0] == "pipeline", f"each stage waits for the other: {job['status']['prediction']['diagnosis']}"
     assert kinds.get("unknown", 0) == 0, f"not known: {kinds}, {path['operations']}"
 
 
