@@ -90,7 +90,7 @@ class ExtraWork:
 
 @dataclasses.dataclass(frozen=True)
 class Cost:
-    """In the currency of the price. `million_tokens`: None where tokens are not known."""
+    """Costs are in the currency of the price. `million_tokens`: None where tokens are not known."""
 
     step: float
     million_tokens: float | None
@@ -203,7 +203,7 @@ class Report:
         ]
 
     def cost(self, price: float) -> Cost | None:
-        """What a step and a million tokens cost. `price`: of a GPU for an hour, in any currency. None when no iteration was
+        """A cost is what a step and a million tokens cost. `price`: of a GPU for an hour, in any currency. None when no iteration was
         measured."""
         gpus = self.prediction.get("target", {}).get("gpus")
         if not gpus or not self.iteration_seconds:
@@ -229,7 +229,7 @@ class Report:
 
     @property
     def energy(self) -> dict[str, float] | None:
-        """Of the GPUs: joules of an iteration, joulesPerUnit (token, sample or iteration), meanWatts and peakWatts of a GPU;
+        """The energy of the GPUs has joules of an iteration, joulesPerUnit (token, sample or iteration), meanWatts and peakWatts of a GPU;
         None where the GPU model does not know its power."""
         return self.prediction.get("energy")
 

@@ -237,7 +237,7 @@ std::string FormatSlowerRanks(const json& prediction) {
                                      FormatSeconds(NumberAt(slower, {"seconds"}))));
 }
 
-// What the host read of what nobody computed.
+// Lists what the host read although nothing had computed it.
 std::string FormatUnknownSources(const json& prediction) {
   constexpr std::size_t kShown = 5;
   constexpr std::size_t kNameMax = 90;

@@ -28,11 +28,11 @@ std::string FormatThroughput(const nlohmann::json& prediction);
 // Returns how many samples an iteration has, or where the number of tokens comes from, if not from
 // the job alone; empty otherwise.
 std::string DescribeTokens(const nlohmann::json& prediction);
-// What a step costs, and a million tokens or a thousand samples where their number is known.
+// Prints what a step costs, and a million tokens or a thousand samples where their number is known.
 // `price`: of a GPU for an hour, in any currency.
 std::string FormatPrice(const nlohmann::json& prediction, double price);
 std::string FormatMatrixRate(const nlohmann::json& prediction);
-// What the GPUs draw; empty where that is not known.
+// Prints what the GPUs draw; it is empty where that is not known.
 std::string FormatEnergy(const nlohmann::json& prediction);
 std::string FormatKernels(const nlohmann::json& prediction);
 std::string FormatMemory(const nlohmann::json& prediction);

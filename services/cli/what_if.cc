@@ -34,7 +34,7 @@ constexpr char kHidden[] = "communication hidden as well as can be";
 constexpr std::pair<std::string_view, std::string_view> kReplayedRules[] = {
     {"host", kNoHostTime}, {"communication", kHidden}, {"pipeline", kHidden}};
 
-// What one would buy after it.
+// These follow in the order in which one would buy them.
 std::string NextGpu(const std::string& gpu) {
   if (gpu.starts_with("A100")) return "H100-SXM5-80GB";
   if (gpu.starts_with("H100") || gpu.starts_with("H200")) return "B200-SXM-180GB";

@@ -339,7 +339,7 @@ TEST_F(EngineTest, OpenWorkIsForgottenOnceResolved) {
   }
 }
 
-// Of a GPU whose power is known.
+// The power of this GPU is known.
 class PowerTest : public ::testing::Test, public Sink {
  protected:
   void OpResolved(const ResolvedOp& op) override { last_ = op; }

@@ -42,7 +42,7 @@ struct Work {
   Draw draw;
 };
 
-// How long the work takes alone on this device.
+// Returns how long the work takes alone on this device.
 base::Duration DurationOn(const Traits& device, const Work& work);
 
 // A collective as the engine sees it.

@@ -17,7 +17,7 @@ constexpr int kBucketBits = 30;
 constexpr std::int64_t kBucket = std::int64_t{1} << kBucketBits;
 constexpr std::int64_t kPsPerMicrosecond = 1'000'000;
 
-// Without 128 bits where 64 are enough, which they are but for operations of seconds.
+// The product avoids 128 bits where 64 are enough, which they are but for operations of seconds.
 std::int64_t Scaled(std::int64_t value, std::int64_t by, std::int64_t over) {
   if (value < std::int64_t{1} << 40 && by < std::int64_t{1} << 23) return value * by / over;
   return static_cast<std::int64_t>(static_cast<Wide>(value) * static_cast<Wide>(by) /

@@ -17,13 +17,13 @@
 
 namespace eidolon::agent::device {
 
-// Of a GPU. `room` 0: its power is not known, and nothing is limited.
+// These traits belong to a GPU. `room` 0: its power is not known, and nothing is limited.
 struct PowerTraits {
   std::int64_t floor_milliwatts = 0;  // Clocks are up and nothing runs.
   std::int64_t room_milliwatts = 0;   // Above the floor, when the limit is reached.
 };
 
-// Of one operation, at its burst clock.
+// A draw is that of one operation at its burst clock.
 struct Draw {
   std::uint32_t milliwatts = 0;   // Above the floor.
   std::uint32_t clock_share = 0;  // Of its duration in 1/1024, what goes with the clock.
@@ -36,7 +36,7 @@ class PowerClock {
 
   bool IsLimited() const { return traits_.room_milliwatts > 0; }
 
-  // How long work takes that starts at `start` and takes `burst` at its burst clock.
+  // Returns how long work takes that starts at `start` and takes `burst` at its burst clock.
   base::Duration Stretch(base::SimTime start, base::Duration burst, const Draw& draw);
 
   // The same work runs for `span` from `start` on. Answers its energy above the floor.
@@ -49,7 +49,7 @@ class PowerClock {
   std::int64_t milliwatts() const { return milliwatts_; }
 
  private:
-  // Of work at its burst clock, in 2^30 ps.
+  // A bucket sums work at its burst clock over 2^30 ps.
   struct Bucket {
     std::int64_t clocked_nanojoules = 0;
     std::int64_t other_nanojoules = 0;

@@ -9,7 +9,8 @@ using base::Duration;
 using base::SimTime;
 
 constexpr PowerTraits kGpu = {.floor_milliwatts = 200'000, .room_milliwatts = 500'000};
-// At its burst clock twice what there is room for, so that the clock falls to the cube root of 1/2.
+// The work draws at its burst clock twice what there is room for, so that the clock falls to the
+// cube root of 1/2.
 constexpr Draw kGemm = {.milliwatts = 1'000'000, .clock_share = 1024};
 constexpr Draw kCopy = {.milliwatts = 400'000, .clock_share = 0};
 

@@ -41,13 +41,14 @@ double NormalQuantile(double p) {
          (((((kB[0] * r + kB[1]) * r + kB[2]) * r + kB[3]) * r + kB[4]) * r + 1);
 }
 
-// Of a normal sample of `count`, the `index`-th smallest on average (Blom, "Statistical Estimates
-// and Transformed Beta-Variables", 1958: off by 4.5 % of two, by less than 1 % of eight and more).
+// Returns, of a normal sample of `count`, the `index`-th smallest on average (Blom, "Statistical
+// Estimates and Transformed Beta-Variables", 1958: off by 4.5 % of two, by less than 1 % of eight
+// and more).
 double ExpectedOrderStatistic(std::uint32_t index, std::uint32_t count) {
   return NormalQuantile((index + 0.625) / (count + 0.25));
 }
 
-// Which order statistic `position` has when all are dealt out at random.
+// Returns which order statistic `position` has when all are dealt out at random.
 std::uint32_t Dealt(std::uint32_t position, std::uint32_t count, std::uint64_t seed) {
   std::vector<std::uint32_t> order(count);
   std::iota(order.begin(), order.end(), 0u);

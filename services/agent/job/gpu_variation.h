@@ -1,4 +1,4 @@
-// How much slower the GPU of each rank runs than an average one.
+// Computes how much slower the GPU of each rank runs than an average one.
 //
 // GPUs of one model differ: under one power limit each chip holds a clock of its own for good.
 // Large GEMMs (32768 in each size) on NVIDIA A100s of NERSC's Perlmutter, four to a server, differ
@@ -27,7 +27,7 @@ struct RankPlace {
   std::uint32_t ranks_per_server = 1;
 };
 
-// By how many millionths kernels that the clock bounds last longer than on an average GPU;
+// Returns by how many millionths kernels that the clock bounds last longer than on an average GPU;
 // negative: shorter. Requires: place.rank < place.ranks, ranks_per_server > 0.
 std::int32_t SlownessOf(const RankPlace& place, std::uint64_t seed);
 

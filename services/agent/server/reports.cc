@@ -180,7 +180,7 @@ void FillTokens(const cost::CostCache& costs, const iteration::Report& report, b
   }
 }
 
-// By how much kernels were longer than on a GPU without `slowness`, which is in millionths.
+// Returns by how much kernels were longer than on a GPU without `slowness`, which is in millionths.
 std::int64_t SlownessOf(const cost::CostCache& costs, const iteration::Report& report,
                         std::int32_t slowness) {
   if (slowness == 0) return 0;
@@ -203,7 +203,7 @@ std::uint64_t AssumedLaunches(const cost::CostCache& costs, const iteration::Rep
   return launches;
 }
 
-// Of all operations of that name.
+// Returns the time of all operations of that name.
 std::uint64_t TimeOf(const cost::CostCache& costs, const iteration::Report& report,
                      std::string_view name) {
   base::Duration sum;

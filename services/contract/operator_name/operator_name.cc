@@ -23,7 +23,7 @@ constexpr auto kEntries = std::to_array<Entry>({
 bool IsWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// Whether all parts of a pattern, between stars, occur one behind the other.
+// Returns whether all parts of a pattern, between stars, occur one behind the other.
 bool Occurs(std::string_view pattern, std::string_view kernel) {
   while (true) {
     const std::size_t star = pattern.find('*');

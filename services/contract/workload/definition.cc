@@ -34,7 +34,7 @@ std::string_view NameOfWork(WorkKind kind) {
   return {};
 }
 
-// Of an element, by the number of cudaDataType_t.
+// Names the type of an element by its number in cudaDataType_t.
 std::string_view NameOfType(DataType type) {
   switch (type) {
     case 0:

@@ -69,7 +69,8 @@ std::vector<std::byte> Definition(Work work,
   return definition;
 }
 
-// What a report calls this work: the kernel's name, "gemm bf16 TN 4096x512x128 x8", "memcpy HtoD",
+// Returns what a report calls this work: the kernel's name, "gemm bf16 TN 4096x512x128 x8", "memcpy
+// HtoD",
 // ...
 std::string DisplayName(std::span<const std::byte> definition);
 

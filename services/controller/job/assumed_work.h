@@ -1,4 +1,4 @@
-// How much longer work may last whose length is a guess.
+// This bounds how much longer work may last whose length is a guess.
 //
 // A guessed duration says nothing of the work's size: a kernel of 763 us was once guessed at 2 us.
 // Nothing is known of what such a launch moves, but the bound: it reads and writes each byte that
@@ -11,13 +11,13 @@
 
 namespace eidolon::controller::job {
 
-// What a rank has allocated on its GPU, and how fast that GPU's memory is; 0: not told.
+// This is what a rank has allocated on its GPU, and how fast that GPU's memory is; 0: not told.
 struct AllocatedMemory {
   std::uint64_t bytes = 0;
   std::uint64_t bytes_per_second = 0;
 };
 
-// Of an iteration, on the rank with the most launches that are guessed.
+// The figures are of an iteration, on the rank with the most launches that are guessed.
 struct AssumedWork {
   double launches = 0;
   double seconds = 0;           // As guessed.

@@ -1,4 +1,5 @@
-// What of a job's document and placement decides how its reports become a prediction. A value.
+// These options are what of a job's document and placement decides how its reports become a
+// prediction.
 #pragma once
 
 #include <cstdint>

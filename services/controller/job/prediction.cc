@@ -241,7 +241,7 @@ json DiagnosisToJson(const std::vector<Finding>& findings) {
   return list;
 }
 
-// What the GPUs did and drew.
+// Adds what the GPUs did and drew.
 void AddGpuEffort(const Prediction& prediction, json* out) {
   if (const auto& rate = prediction.matrix_rate) {
     (*out)["matrixFlops"] = {{"perGpu", rate->flops_per_gpu},
@@ -274,7 +274,7 @@ void AddTokens(const Prediction& prediction, json* out) {
   }
 }
 
-// What an iteration holds of waiting for slower ranks, and of guesses.
+// Adds what an iteration holds of waiting for slower ranks, and of guesses.
 void AddDoubts(const Prediction& prediction, json* out) {
   if (const auto& assumed = prediction.assumed_work) {
     (*out)["assumedWork"] = {{"launches", assumed->launches},

@@ -1,6 +1,6 @@
-// How long an iteration's ranks wait for the slowest GPU. GPUs of a job are average in the mean
-// (services/agent/job/gpu_variation.h), so that it is by how much the kernels of the slowest one
-// last longer than on an average one. A value.
+// This is how long an iteration's ranks wait for the slowest GPU. GPUs of a job are average in the
+// mean (services/agent/job/gpu_variation.h), so that it is by how much the kernels of the slowest
+// one last longer than on an average one. A value.
 #pragma once
 
 #include <optional>

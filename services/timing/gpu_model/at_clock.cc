@@ -17,7 +17,7 @@ GpuModel AtClock(const GpuModel& gpu, double scale) {
     for (auto& [type, rate] : *rates) rate *= scale;
   }
   if (scaled.power) {
-    // What arithmetic draws, with f x V^2 and V about with f; at a set clock as at one under a
+    // Arithmetic draws power with f x V^2 and V about with f; at a set clock as at one under a
     // limit.
     const double cube = scale * scale * scale;
     scaled.power->matrix_watts *= cube;

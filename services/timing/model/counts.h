@@ -13,7 +13,7 @@ namespace eidolon::timing::model {
 // mask leaves out. GEMMs that a Triton kernel or a library call without sizes makes are not seen.
 kernel::WorkCounts CountsOf(const kernel::WorkItem& item, kernel::KernelNames* names);
 
-// Of each operand once.
+// Each operand counts once.
 double OperandBytes(const kernel::Gemm& gemm);
 
 }  // namespace eidolon::timing::model

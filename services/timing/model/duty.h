@@ -1,4 +1,5 @@
-// What a work item asks of its GPU's matrix units and memory, from which its power follows.
+// A duty is what a work item asks of its GPU's matrix units and memory, from which its power
+// follows.
 #pragma once
 
 #include "services/timing/gpu_model/gpu_model.h"
@@ -7,7 +8,7 @@
 
 namespace eidolon::timing::model {
 
-// Of the item, whose counts are `counts`.
+// Returns the duty of the item, whose counts are `counts`.
 Duty DutyOf(const gpu_model::GpuModel& gpu, const kernel::WorkItem& item,
             const kernel::WorkCounts& counts);
 

@@ -9,13 +9,13 @@
 
 namespace eidolon::timing::model {
 
-// Of work at the whole rate or bandwidth of its GPU, how long it would take.
+// A duty says how long work would take at the whole rate or bandwidth of its GPU.
 struct Duty {
   double matrix_seconds = 0;
   double memory_seconds = 0;
 };
 
-// At the burst clock.
+// The draw is that at the burst clock.
 struct Draw {
   double watts = 0;        // Above the GPU's floor.
   double clock_share = 0;  // Of the duration, what goes with the clock.

@@ -54,12 +54,12 @@ class GemmModel {
   static Prediction PredictBurst(const MeasuredGemms& gemms, const gpu_model::GpuModel& gpu,
                                  const Shape& shape);
 
-  // Of GEMMs of this shape that run without pause for long, each `burst` seconds at the burst
-  // clock.
+  // Answers for GEMMs of this shape that run without pause for long, each `burst` seconds at the
+  // burst clock.
   static double SecondsWithoutPause(const gpu_model::GpuModel& gpu, const Shape& shape,
                                     double burst);
 
-  // As if of all published tables only those of `table_gpu` were known.
+  // Answers as if of all published tables only those of `table_gpu` were known.
   Prediction PredictFrom(const std::string& table_gpu, const gpu_model::GpuModel& gpu,
                          const Shape& shape) const;
 

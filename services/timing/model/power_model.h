@@ -9,7 +9,7 @@
 
 namespace eidolon::timing::model {
 
-// Of work of this type, whose counts are `counts`.
+// Returns the draw of work of this type, whose counts are `counts`.
 Duty DutyOf(const gpu_model::GpuModel& gpu, std::string_view type,
             const kernel::WorkCounts& counts);
 
