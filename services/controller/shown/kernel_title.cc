@@ -40,7 +40,9 @@ std::string WithoutNamespaces(std::string_view name) {
 
 std::string KernelTitle(std::string_view name, std::size_t max) {
   std::string title(name);
-  const bool is_function = name.find("::") != name.npos || name.starts_with("void ");
+  const bool is_operator = name.starts_with("aten::");
+  const bool is_function =
+      !is_operator && (name.find("::") != name.npos || name.starts_with("void "));
   if (is_function) {
     for (std::size_t at; (at = title.find(kAnonymous)) != title.npos;) {
       title.erase(at, kAnonymous.size());

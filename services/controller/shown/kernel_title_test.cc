@@ -19,6 +19,7 @@ TEST(KernelTitleTest, KeepsTheFunctionAndItsTemplateArguments) {
 
 TEST(KernelTitleTest, LeavesOtherNamesAsTheyAre) {
   EXPECT_EQ(KernelTitle("gemm 8192x8192x2048", 60), "gemm 8192x8192x2048");
+  EXPECT_EQ(KernelTitle("aten::_foreach_add_", 60), "aten::_foreach_add_");
   EXPECT_EQ(KernelTitle("memcpy HtoD", 60), "memcpy HtoD");
   EXPECT_EQ(KernelTitle("triton_poi_fused_add_0", 60), "triton_poi_fused_add_0");
   EXPECT_EQ(KernelTitle("", 60), "");
