@@ -45,6 +45,11 @@ void Replies::Send(std::uint32_t slot, const ring::Reply& reply) {
   segment_->Answer(slot, reply);
 }
 
+void Replies::SendMoment(std::uint32_t slot, SimTime moment) {
+  NoteWaitUntil(slot, moment);
+  Send(slot, {.value_ps = static_cast<std::uint64_t>(moment.ps)});
+}
+
 void Replies::SendTime(std::uint32_t slot, SimTime time) {
   NoteWaitUntil(slot, time);
   NoteTold(time);

@@ -39,6 +39,8 @@ class Replies {
 
   // Each of these ends the slot's wait.
   void Send(std::uint32_t slot, const ring::Reply& reply);
+  // A sleep ends at `moment`. It counts as a wait, not as host work.
+  void SendMoment(std::uint32_t slot, base::SimTime moment);
   // The program learns that time has come to `time`.
   void SendTime(std::uint32_t slot, base::SimTime time);
 

@@ -61,6 +61,16 @@ TEST_F(RepliesTest, TheProgramWaitsFromItsQuestionToTheMomentThatItLearnsOf) {
   EXPECT_EQ(replies_.waited(), base::Duration{600}) << "what it asked for was over";
 }
 
+TEST_F(RepliesTest, ASleepIsWaitedForAlsoWhenItsMomentIsSafeAlready) {
+  host_.safe = SimTime{5000};
+  replies_.NoteAsked(1, SimTime{300});
+
+  replies_.SendMoment(1, SimTime{900});
+
+  EXPECT_EQ(SlotOf(1).value_ps, 900u);
+  EXPECT_EQ(replies_.waited(), base::Duration{600});
+}
+
 TEST_F(RepliesTest, WaitsOfTwoThreadsAtOnceAreOne) {
   replies_.NoteAsked(1, SimTime{100});
   replies_.NoteAsked(2, SimTime{200});

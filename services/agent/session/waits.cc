@@ -106,7 +106,7 @@ void Waits::AskMoment(const Record& record, bool driving) {
   }
   if (record.observer != 0 || host_->safe_through() >= moment) {
     Show(record, moment);
-    return replies_->Send(record.slot, {.value_ps = static_cast<std::uint64_t>(moment.ps)});
+    return replies_->SendMoment(record.slot, moment);
   }
   moments_[record.slot] = record;
   replies_->AwaitMoment(record.slot, moment);

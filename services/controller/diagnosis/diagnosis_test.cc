@@ -109,6 +109,9 @@ TEST(DiagnosisTest, AGpuThatWaitsForAWaitingHostIsLimitedByInput) {
             "Limited by input: GPUs wait 8 ms of 10 ms for hosts that work only 400 us and wait "
             "themselves (data loader, disk, sleep). More workers or prefetching: up to -76 %.");
   EXPECT_NEAR(findings[0].least_seconds.value(), 0.0024, 1e-9) << "the host's own work is left";
+  prediction.host_time->work_seconds = 0.003;
+  EXPECT_THAT(Rules(prediction), ElementsAre("input", "host"))
+      << "1 ms of the work cannot lie beside 2 ms of the GPU's";
   prediction.host_time->work_seconds = 0.008;
   EXPECT_THAT(Rules(prediction), ElementsAre("host"));
 }

@@ -11,8 +11,11 @@ using base::StrCat;
 // The iteration cannot be shorter than its GPU work. CUDA graphs leave that as it is;
 // torch.compile may shorten it too, which this bound does not count.
 std::optional<job::Finding> HostBound(const Facts& facts) {
-  // While a host works for less time than its GPU waits for it, it waits itself.
-  const double cost = std::min(facts.host, facts.host_work);
+  // A host that works for less time than its GPU waits for it waits itself (InputBound). Its GPU
+  // may then work during all of its work, except for what is more than the GPU's own.
+  const bool waits_itself = Matters(facts.host - facts.host_work, facts);
+  const double cost =
+      waits_itself ? facts.host_work - facts.gpu_work() : std::min(facts.host, facts.host_work);
   if (!Matters(cost, facts)) return std::nullopt;
   const double waits = facts.host - cost;
   return FindingOf({.rule = "host",
