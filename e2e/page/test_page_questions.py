@@ -15,7 +15,7 @@ ANSWERS = {
     "does-it-fit": r"Fits: \d+ % of [\d.]+ GiB",
     "what-limits": r"What limits it\s+\S+",
     "what-would-help": r"What would help\s+\S+",
-    "cost": r"GPU hours",
+    "cost": r"[\d.]+\s+GPU (hours|seconds)",
     "did-it-fail": r"iterations were measured",
     "done-when": r"Done .* after",
     "running-now": r"Running now: asleep",

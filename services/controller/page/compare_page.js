@@ -3,8 +3,8 @@
 
 import {append, el, table} from "./element.js";
 import {comparisonPath, getJson, jobPath} from "./api.js";
-import {gpuHoursOf, priceOf} from "./cost.js";
-import {bytes, change, DASH, figureText, money, percent, seconds} from "./numbers.js";
+import {gpuHoursOf, gpuTime, priceOf} from "./cost.js";
+import {bytes, change, DASH, money, percent, seconds} from "./numbers.js";
 import {bandScale, stackedBar} from "./marks.js";
 import {bandText, PARTS, phaseTag, predictionOf, rateText, sizeOf, targetOf, throughputOf, timeOf} from "./job_fields.js";
 import {jobStore, keyOf} from "./object_store.js";
@@ -46,7 +46,7 @@ const costOf = (a, b) => (job) => {
   return one && other && one.of === other.of ? own.hours : undefined;
 };
 
-const costText = (hours) => priceOf() ? money(hours * priceOf().perGpuHour, priceOf().currency) : `${figureText(hours)} GPU hours`;
+const costText = (hours) => priceOf() ? money(hours * priceOf().perGpuHour, priceOf().currency) : gpuTime(hours).join(" ");
 
 const rateIn = (unit) => (job) => {
   const rate = throughputOf(job);

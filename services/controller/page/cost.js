@@ -51,17 +51,19 @@ function askPrice() {
     el("label", {for: "price-currency"}, "Currency"), code, el("button", {type: "submit", class: "primary"}, "Use"))));
 }
 
+/** The number and its unit. */
+export const gpuTime = (hours) => hours >= 0.01 ? [figureText(hours), "GPU hours"] : [figureText(hours * 3600), "GPU seconds"];
+
 /** The figure of a job's cost, with a button that asks for the price. */
 export function costFigure(job) {
   const cost = gpuHoursOf(job);
   if (!cost) return "";
   const price = priceOf();
-  const step = cost.perStep && (price ? `${money(cost.perStep * price.perGpuHour, price.currency)} a step`
-    : `${figureText(cost.perStep)} GPU hours a step`);
-  const note = [step, price && `${money(price.perGpuHour, price.currency)} for each of ${
-    count(predictionOf(job).target.gpus)} GPUs and hour`].filter(Boolean).join(", ");
+  const {gpus} = predictionOf(job).target;
+  const note = price && [cost.perStep && `${money(cost.perStep * price.perGpuHour, price.currency)} a step`,
+    `${money(price.perGpuHour, price.currency)} for each of ${count(gpus)} GPUs and hour`].filter(Boolean).join(", ");
   const node = price ? figure(`Cost of ${cost.of}`, money(cost.hours * price.perGpuHour, price.currency), "", note, "cost")
-    : figure(`Cost of ${cost.of}`, figureText(cost.hours), "GPU hours", note, "cost");
+    : figure(`Cost of ${cost.of}`, ...gpuTime(cost.hours), "", "cost");
   node.querySelector("dd").append(el("button", {type: "button", class: "quiet small", onclick: askPrice},
     price ? "Change the price" : "Set a price"));
   return node;
