@@ -180,7 +180,7 @@ def test_a_report_has_the_critical_path_with_its_links_and_ranks(shown):
     assert "70.0 %" in part.inner_text() and "gemm 8192x8192x2048" in part.inner_text()
     for summary, words in (("Communication by link", "NIC 3 of server 12, out"), ("By rank", "60.0 %")):
         part.locator(f"summary:text-is('{summary}')").click()
-        part.locator(f"details:has(summary:text-is('{summary}')) td, th").first.wait_for()
+        part.locator(f"details:has(summary:text-is('{summary}')) tbody th").first.wait_for()
         assert words in part.locator(f"details:has(summary:text-is('{summary}'))").inner_text(), summary
 
 

@@ -95,7 +95,7 @@ export function sweepRow(namespace, name, toggle) {
     button.textContent = open ? "▾" : "▸";
     button.setAttribute("aria-expanded", String(open));
     button.setAttribute("aria-label", `Points of ${name}`);
-    points.textContent = `sweep of ${count(jobs.length)} point${jobs.length === 1 ? "" : "s"} in ${namespace}`;
+    points.textContent = `sweep with ${count(jobs.length)} job${jobs.length === 1 ? "" : "s"} in ${namespace}`;
     const fastest = extreme(jobs, (job) => (timeOf(job) || {}).value, false);
     const rate = jobs.map(throughputOf).filter(Boolean).reduce((best, one) => !best || one.perSecond > best.perSecond ? one : best,
       undefined);
