@@ -53,8 +53,7 @@ TEST(CostCacheTest, KernelsOfOneShapeAreAlikeWhateverTheirNumbers) {
 std::uint32_t ShareOfGemm(std::uint32_t multiprocessors, std::uint64_t m, std::uint64_t n,
                           std::uint64_t k) {
   CostCache costs(multiprocessors);
-  ring::GemmWork work{};
-  work.header = {ring::WorkKind::kGemm, sizeof(work)};
+  workload::Gemm work;
   work.m = m;
   work.n = n;
   work.k = k;

@@ -7,19 +7,19 @@
 namespace eidolon::controller::job {
 namespace {
 
-constexpr std::uint64_t kMs = 1'000'000'000;  // Picoseconds.
+constexpr std::uint64_t kBalancedMs = 1'000'000'000;  // Picoseconds.
 
 // The iteration takes 10 ms, the rest of which the rank communicates.
 RankIteration OwnOf(std::int32_t rank, std::uint32_t index, std::uint64_t own_ms) {
   RankIteration iteration;
   iteration.rank = rank;
   iteration.index = index;
-  iteration.start_ps = index * 10 * kMs;
-  iteration.end_ps = (index + 1) * 10 * kMs;
-  iteration.breakdown = {.compute = (own_ms - 2) * kMs,
-                         .exposed_communication = (10 - own_ms) * kMs,
-                         .idle = kMs,
-                         .host = kMs};
+  iteration.start_ps = index * 10 * kBalancedMs;
+  iteration.end_ps = (index + 1) * 10 * kBalancedMs;
+  iteration.breakdown = {.compute = (own_ms - 2) * kBalancedMs,
+                         .exposed_communication = (10 - own_ms) * kBalancedMs,
+                         .idle = kBalancedMs,
+                         .host = kBalancedMs};
   return iteration;
 }
 

@@ -16,7 +16,7 @@ std::string TypeOf(const kernel::WorkItem& item) {
   const auto* graph = std::get_if<kernel::DnnGraph>(&item);
   if (graph == nullptr || graph->tensors.empty()) return "bf16";
   const bool is_wide = kernel::CudaTypeBytes(graph->tensors.front().type) > 2;
-  return is_wide ? graph->without_tensor_cores ? "fp32" : "tf32" : "bf16";
+  return is_wide ? graph->WithoutTensorCores() ? "fp32" : "tf32" : "bf16";
 }
 
 }  // namespace
