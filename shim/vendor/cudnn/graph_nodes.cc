@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "services/contract/workload/dnn_nodes.h"
 #include "services/contract/workload/dnn_value.h"
 
 namespace eidolon::shim::cudnn {
