@@ -71,7 +71,7 @@ class RnnTest : public ::testing::Test {
     std::vector<std::string> all;
     for (const auto& definition : library::LaunchedWork(agent_)) {
       const auto gemm = library::As<workload::Gemm>(definition);
-      if (gemm.header.kind == workload::WorkKind::kGemm) {
+      if (library::As<workload::WorkHeader>(definition).kind == workload::WorkKind::kGemm) {
         all.push_back("GEMM " + std::to_string(gemm.m) + " " + std::to_string(gemm.n) + " " +
                       std::to_string(gemm.k));
         compute_type_ = gemm.compute_type;
