@@ -162,6 +162,7 @@ TEST_F(GpuBackendTest, AKernelIsMeasuredOnceItsModuleIsThereAndThenForEver) {
   v1::EstimateRequest request;
   AddKernel(request, 64);
   request.set_gpu(kGpu);
+  request.set_layout_version(workload::kLayoutVersion);
   v1::EstimateResponse first;
   grpc::ClientContext context;
   ASSERT_TRUE(client_->Estimate(&context, request, &first).ok());

@@ -249,6 +249,7 @@ TEST(TimingServiceTokenTest, AnswersOnlyWhoeverSendsATokenOfTheController) {
     for (auto& context : contexts) runtime::AttachToken(token, &context);
     v1::EstimateRequest estimate;
     estimate.set_gpu("H100-SXM5-80GB");
+    estimate.set_layout_version(workload::kLayoutVersion);
     v1::EstimateResponse estimated;
     v1::DescribeGpuRequest describe;
     describe.set_gpu("H100-SXM5-80GB");

@@ -27,10 +27,10 @@ struct Estimate {
   double relative_error = 0.5;          // One standard deviation over the duration.
   std::string_view family = "unknown";  // Static text.
   kernel::WorkCounts counts;
-  Duty duty;
-  Draw draw;
   double memory_bytes = 0;  // To and from memory; 0 where that is not known.
   double memory_share = 0;  // Of the bandwidth that is attained, when it runs alone.
+  Duty duty;
+  Draw draw;
 };
 
 // Result of the models below before rounding: seconds of execution on the GPU.
