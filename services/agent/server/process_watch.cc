@@ -44,7 +44,7 @@ clock::Look ProcessWatch::Look(const Processes& processes) {
   if (stillness_.moved()) standstill_.Move();
   switch (seen) {
     case launch::Stillness::kStill:
-      return clock::Look::kStill;
+      return StartingRanksRest(processes) ? clock::Look::kStill : clock::Look::kPolling;
     case launch::Stillness::kPolling:
       return clock::Look::kPolling;
     case launch::Stillness::kStopped:  // It may go on at any time, and then do anything.
@@ -90,20 +90,34 @@ void ProcessWatch::Describe(const Processes& processes, controller::v1::Progress
   progress->set_witness(outcome::PlainText(text));
 }
 
-std::string ProcessWatch::DescribeUnknownRanks(const Processes& processes) const {
+std::vector<std::pair<pid_t, std::int64_t>> ProcessWatch::UnknownRanks(const Processes& processes) {
   std::set<std::int32_t> known;
   for (const auto& [number, session] : processes.all()) {
     known.insert(processes.ranks().NameOf(number));
   }
-  std::string text;
+  std::vector<std::pair<pid_t, std::int64_t>> unknown;
   // A rank comes before the processes that it starts, which have its variables.
   for (const pid_t pid : process::DescendantsNow(getpid())) {
     const auto variable = process::VariableOf(pid, "RANK");
     const auto rank = base::ParseInteger(variable.value_or(""));
     if (!rank.has_value() || !known.insert(static_cast<std::int32_t>(*rank)).second) continue;
+    unknown.emplace_back(pid, *rank);
+  }
+  return unknown;
+}
+
+bool ProcessWatch::StartingRanksRest(const Processes& processes) {
+  std::vector<pid_t> starting;
+  for (const auto& [pid, rank] : UnknownRanks(processes)) starting.push_back(pid);
+  return starting_.AreAtRest(starting, clock_->MonotonicNs());
+}
+
+std::string ProcessWatch::DescribeUnknownRanks(const Processes& processes) const {
+  std::string text;
+  for (const auto& [pid, rank] : UnknownRanks(processes)) {
     const launch::Witness witness = launch::LookAtProcess(pid);
     if (!witness.is_there) continue;
-    text += StrCat(text.empty() ? "" : "; ", "rank ", *rank, ", which has used no GPU yet, ",
+    text += StrCat(text.empty() ? "" : "; ", "rank ", rank, ", which has used no GPU yet, ",
                    witness.text);
   }
   return outcome::PlainText(text);

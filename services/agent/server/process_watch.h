@@ -3,9 +3,12 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "services/agent/clock/quiescence.h"
 #include "services/agent/clock/standstill.h"
+#include "services/agent/launch/starting_ranks.h"
 #include "services/agent/launch/stillness.h"
 #include "services/agent/rendezvous/store_server.h"
 #include "services/agent/server/processes.h"
@@ -40,9 +43,15 @@ class ProcessWatch {
   std::int64_t still_ns() const { return standstill_.still_ns(); }
 
  private:
+  // Returns processes, each with its rank, that have started as a rank and have no session.
+  static std::vector<std::pair<pid_t, std::int64_t>> UnknownRanks(const Processes& processes);
+
+  bool StartingRanksRest(const Processes& processes);
+
   const base::RealClock* clock_;
   const rendezvous::StoreServer* store_ = nullptr;  // Null: not here.
   launch::StillnessWatch stillness_;
+  launch::StartingRanks starting_;
   clock::Standstill standstill_;
 };
 
