@@ -21,7 +21,7 @@ PAGE = ROOT / "docs/reference/generated/metrics.md"
 CHART = ROOT / "helm/eidolon/files"
 # A name that a service registers, and the texts of its help after it.
 REGISTERED = re.compile(r'"(eidolon_[a-z_]+)"\s*(?:\)\s*\.Help\(|,)\s*((?:"(?:[^"\\]|\\.)*"\s*)+)')
-UNITS = ("seconds", "bytes", "ratio", "total", "rows", "items", "entries")
+UNITS = ("seconds", "bytes", "ratio", "joules", "watts", "total", "rows", "items", "entries")
 # Families that a service counts without a unit of its own.
 WITHOUT_UNIT = re.compile(
     r"_(?:jobs|points|agents|sessions|flows|messages|operations|connections|transitions|second|suspended|writable|library)$"

@@ -203,8 +203,8 @@ class Report:
         ]
 
     def cost(self, price: float) -> Cost | None:
-        """A cost is what a step and a million tokens cost. `price`: of a GPU for an hour, in any currency. None when no iteration was
-        measured."""
+        """A cost is what a step and a million tokens cost. `price`: of a GPU for an hour, in any currency. None when no
+        iteration was measured."""
         gpus = self.prediction.get("target", {}).get("gpus")
         if not gpus or not self.iteration_seconds:
             return None
@@ -229,8 +229,8 @@ class Report:
 
     @property
     def energy(self) -> dict[str, float] | None:
-        """The energy of the GPUs has joules of an iteration, joulesPerUnit (token, sample or iteration), meanWatts and peakWatts of a GPU;
-        None where the GPU model does not know its power."""
+        """The energy of the GPUs has joules of an iteration, joulesPerUnit (token, sample or iteration), meanWatts and
+        peakWatts of a GPU; None where the GPU model does not know its power."""
         return self.prediction.get("energy")
 
     @property
