@@ -121,7 +121,7 @@ PROTON = """
     torch.cuda.synchronize()
     proton.finalize()
 """
-GEMM = "gemm 2048x2048x2048"
+GEMM = "gemm fp32 NN 2048x2048x2048"
 
 
 def leaves(node, path=()):

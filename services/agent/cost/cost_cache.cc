@@ -75,6 +75,7 @@ WorkShown ShownOf(std::span<const std::byte> definition) {
     case workload::WorkKind::kCopy:
     case workload::WorkKind::kMemset:
       shown.bytes = workload::WorkOf<workload::Copy>(definition).bytes;
+      shown.is_copy = true;
       break;
     default:
       break;

@@ -34,6 +34,7 @@ struct WorkShown {
   std::array<std::uint32_t, 3> grid{};  // Kernels.
   std::array<std::uint32_t, 3> block{};
   std::uint64_t bytes = 0;  // Copies and memsets.
+  bool is_copy = false;     // These.
   auto operator<=>(const WorkShown&) const = default;
 };
 

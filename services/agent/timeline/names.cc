@@ -84,7 +84,7 @@ const Names::Work& Names::WorkOf(const Operation& operation) {
     work.block = Triple(entry.shown.block);
     work.full = plain_(symbol);
     work.call = "cudaLaunchKernel";
-  } else if (entry.work.resource != device::Resource::kMultiprocessors) {
+  } else if (entry.shown.is_copy) {
     work.category = "copy";
     work.call = symbol == "memset" ? "cudaMemsetAsync" : "cudaMemcpyAsync";
   }

@@ -57,7 +57,10 @@ export function jobView([namespace, name]) {
     el("a", {href: "#/"}, "To the list")));
   const fail = (problem) => notice.replaceChildren(el("p", {class: "notice"}, problem.message));
 
+  let latest = null;
+
   function show(job) {
+    latest = job;
     const shape = headShape(job);
     if (shape !== lastHead) {
       lastHead = shape;
@@ -73,6 +76,7 @@ export function jobView([namespace, name]) {
     log.update(job);
   }
 
+  addEventListener("price", () => latest && show(latest), {signal: abort.signal});
   stage.append(el("p", {class: "note"}, "Loading…"));
   follow(`${jobPath(namespace, name)}/events`, abort.signal, (event, data) => {
     if (event === "status") return show(data);

@@ -50,7 +50,7 @@ export function stackedBar(name, shares) {
 /** A figure with its unit, and what it is. `answer`: which of people's questions it answers. */
 export function figure(title, value, unit, note, answer) {
   return el("div", {class: "figure", "data-answer": answer}, el("dt", {}, title),
-    el("dd", {}, el("span", {class: "value"}, value), unit && el("span", {class: "unit"}, unit),
+    el("dd", {}, el("span", {class: "value"}, value), unit && [" ", el("span", {class: "unit"}, unit)],
       note && el("div", {class: "note"}, note)));
 }
 
