@@ -62,6 +62,7 @@ def collectives(world, **started):
     return found, prediction
 
 
+ALIKE = "variation: none\n"  # Ranks that wait for a slower GPU would count as exposed communication.
 OLDER_BACK_END = "env: [{name: TORCH_DIST_USE_NCCL2, value: '0'}, {name: RANKS_GO_ON, value: '1'}]\n"
 
 
@@ -69,7 +70,10 @@ OLDER_BACK_END = "env: [{name: TORCH_DIST_USE_NCCL2, value: '0'}, {name: RANKS_G
 def jobs(world, cuda12):
     """Runs jobs with PyTorch 2.15, with its older back end, and with PyTorch 2.9.1."""
     older = {"command": [str(cuda12 / "bin/torchrun"), "script.py"]}
-    return [collectives(world, **how) for how in ({}, {"extra": OLDER_BACK_END}, older)]
+    return [
+        collectives(world, **how)
+        for how in ({"extra": ALIKE}, {"extra": OLDER_BACK_END + ALIKE}, {"extra": ALIKE, **older})
+    ]
 
 
 def test_all_reduces_of_ddp_run_beside_its_backward_pass_unless_pytorch_has_its_stream_wait_for_each(jobs):
@@ -80,8 +84,12 @@ def test_all_reduces_of_ddp_run_beside_its_backward_pass_unless_pytorch_has_its_
         # Behind the last one there is no backward pass, only copies of gradients.
         assert len(beside[BUCKET]) == 8 and min(beside[BUCKET]) > 0.8, f"they overlap: {beside}"
         gain = slower["iterationSeconds"]["mean"] - faster["iterationSeconds"]["mean"]
-        exposed = slower["breakdown"]["exposedCommunication"] * slower["iterationSeconds"]["mean"]
-        assert 0.7 * exposed < gain < exposed, f"{gain} s less of {exposed} s of exposed communication"
+        # What stays exposed cannot be gained, and beside NCCL's blocks a GEMM takes longer.
+        exposed, left = (
+            job["breakdown"]["exposedCommunication"] * job["iterationSeconds"]["mean"] for job in (slower, faster)
+        )
+        hidden = exposed - left
+        assert 0.7 * hidden < gain < exposed, f"{gain} s less of {hidden} s that are hidden, {exposed} s in all"
 
 
 def test_asking_pytorch_2_15_for_the_future_of_a_collective_makes_the_current_stream_wait_for_it(jobs):
