@@ -84,12 +84,13 @@ def test_all_reduces_of_ddp_run_beside_its_backward_pass_unless_pytorch_has_its_
         # Behind the last one there is no backward pass, only copies of gradients.
         assert len(beside[BUCKET]) == 8 and min(beside[BUCKET]) > 0.8, f"they overlap: {beside}"
         gain = slower["iterationSeconds"]["mean"] - faster["iterationSeconds"]["mean"]
-        # What stays exposed cannot be gained, and beside NCCL's blocks a GEMM takes longer.
+        # What stays exposed cannot be gained. Beside NCCL's blocks a GEMM takes longer: one that fills an H100 fell from
+        # 80 to 47 % of the peak beside an all-gather (docs/timing_power.md, GEMMs beside collectives).
         exposed, left = (
             job["breakdown"]["exposedCommunication"] * job["iterationSeconds"]["mean"] for job in (slower, faster)
         )
         hidden = exposed - left
-        assert 0.7 * hidden < gain < exposed, f"{gain} s less of {hidden} s that are hidden, {exposed} s in all"
+        assert 47 / 80 * hidden < gain < exposed, f"{gain} s less of {hidden} s that are hidden, {exposed} s in all"
 
 
 def test_asking_pytorch_2_15_for_the_future_of_a_collective_makes_the_current_stream_wait_for_it(jobs):

@@ -2,7 +2,7 @@
 // document, and every field may be missing.
 
 import {el, route} from "./element.js";
-import {ago, bytes, count, parts, percent, seconds, span} from "./numbers.js";
+import {ago, bytes, count, figureText, parts, percent, seconds, span} from "./numbers.js";
 import {costFigure} from "./cost.js";
 import {diagnosisLines} from "./diagnosis.js";
 import {bandScale, figure} from "./marks.js";
@@ -138,6 +138,10 @@ function waiting(job) {
   el("p", {class: "note"}, progress ? `${count(progress.launches)} launches seen.` : lastCondition(job).message));
 }
 
+/** What the GPUs draw, as a note. */
+const energyText = ({joules, meanWatts, peakWatts}) =>
+  `${figureText(joules)} J an iteration, ${count(meanWatts)} W a GPU, peak ${count(peakWatts)} W`;
+
 function hero(job) {
   const prediction = predictionOf(job);
   const time = timeOf(job);
@@ -161,9 +165,9 @@ function hero(job) {
         figure("Model FLOPs utilization", ...parts(percent(prediction.modelFlopsUtilization)),
           prediction.modelFlopsSource === "derived" && "derived from launches"),
       matrixFlops && figure("Matrix work of a GPU", (matrixFlops.perGpuAndSecond * 1e-12).toFixed(1), "TFLOP/s",
-        matrixFlops.peakPerSecond && `${percent(matrixFlops.utilization)} of ${count(matrixFlops.peakPerSecond * 1e-12)} (bf16)`),
-      energy && figure("Energy of an iteration", count(energy.joules), "J",
-        `${count(energy.meanWatts)} W a GPU, peak ${count(energy.peakWatts)} W`),
+        [matrixFlops.peakPerSecond && `${percent(matrixFlops.utilization)} of ${count(matrixFlops.peakPerSecond * 1e-12)} (bf16)`,
+          energy && energyText(energy)].filter(Boolean).join("; ")),
+      !matrixFlops && energy && figure("Energy of an iteration", count(energy.joules), "J", energyText(energy)),
       breakdown && figure("GPU busy", ...parts(percent(breakdown.compute + breakdown.exposedCommunication)),
         "compute and communication"),
       cost.wallSeconds > 0 && figure("Simulated in", ...parts(span(cost.wallSeconds)),
