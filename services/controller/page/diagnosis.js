@@ -4,7 +4,7 @@ import {el} from "./element.js";
 import {percent, seconds, signedPercent} from "./numbers.js";
 import {PARTS, predictionOf} from "./job_fields.js";
 
-const SHOWN = 4;
+const SHOWN = 3;
 
 /** The controller's findings, the most expensive first: {sentence, suggestion, change}. */
 const findingsOf = (job) => (predictionOf(job).diagnosis || []).filter((finding) => finding && finding.sentence);
@@ -35,7 +35,7 @@ export function diagnosisLines(job, ...more) {
   const list = helps(job);
   return el("section", {class: "diagnosis"},
     el("div", {"data-answer": "what-limits"}, el("h2", {}, "What limits it"), findings.length > 0
-      ? findings.slice(0, SHOWN).map(({sentence}, i) => el("p", {class: i === 0 ? "" : "note"}, sentence))
+      ? findings.slice(0, 2).map(({sentence}, i) => el("p", {class: i === 0 ? "" : "note"}, sentence))
       : el("p", {}, largestPart(job))),
     el("div", {"data-answer": "what-would-help"}, el("h2", {}, "What would help"), list.length > 0
       ? el("ul", {}, list.map((text) => el("li", {}, text)))

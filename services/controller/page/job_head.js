@@ -146,7 +146,7 @@ function hero(job) {
   const prediction = predictionOf(job);
   const time = timeOf(job);
   if (!time) return waiting(job);
-  const {memory, matrixFlops, breakdown, energy} = prediction;
+  const {memory, matrixFlops, energy} = prediction;
   const cost = (job.status || {}).simulation || {};
   const rate = throughputOf(job);
   const failed = phaseOf(job) === "Failed";
@@ -168,8 +168,6 @@ function hero(job) {
         [matrixFlops.peakPerSecond && `${percent(matrixFlops.utilization)} of ${count(matrixFlops.peakPerSecond * 1e-12)} (bf16)`,
           energy && energyText(energy)].filter(Boolean).join("; ")),
       !matrixFlops && energy && figure("Energy of an iteration", count(energy.joules), "J", energyText(energy)),
-      breakdown && figure("GPU busy", ...parts(percent(breakdown.compute + breakdown.exposedCommunication)),
-        "compute and communication"),
       cost.wallSeconds > 0 && figure("Simulated in", ...parts(span(cost.wallSeconds)),
         [cost.slowdown && `${cost.slowdown.toFixed(1)} × the predicted time`,
           cost.machine && `on ${count(cost.machine.processors)} processors, ${percent(cost.machine.busyShare, 0)} busy`]
