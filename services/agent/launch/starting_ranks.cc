@@ -10,17 +10,17 @@ namespace eidolon::agent::launch {
 
 namespace fs = std::filesystem;
 
-std::uint64_t StartingRanks::TurnsOf(pid_t process) const {
+std::uint64_t StartingRanks::SlicesOf(pid_t process) const {
   constexpr std::uint64_t kThread = std::uint64_t{1} << 48;
-  std::uint64_t turns = 0;
+  std::uint64_t slices = 0;
   process::ForEachProcEntry(fs::path(proc_) / std::to_string(process) / "task",
                             [&](const fs::path& task) {
                               std::uint64_t ran_ns = 0, waited_ns = 0, slices = 0;
                               std::istringstream(process::ReadProcFile(task / "schedstat")) >>
                                   ran_ns >> waited_ns >> slices;
-                              turns += slices + kThread;
+                              slices += slices + kThread;
                             });
-  return turns;
+  return slices;
 }
 
 bool StartingRanks::AreAtRest(const std::vector<pid_t>& starting, std::int64_t now_ns) {
@@ -29,12 +29,12 @@ bool StartingRanks::AreAtRest(const std::vector<pid_t>& starting, std::int64_t n
   });
   bool all = true;
   for (const pid_t process : starting) {
-    const std::uint64_t turns = TurnsOf(process);
+    const std::uint64_t slices = SlicesOf(process);
     const auto [entry, is_new] = seen_.try_emplace(
-        process, Seen{.turns = turns, .since_ns = now_ns, .last_ns = now_ns, .delay_ns = 0});
+        process, Seen{.slices = slices, .since_ns = now_ns, .last_ns = now_ns, .delay_ns = 0});
     Seen& seen = entry->second;
-    if (turns != seen.turns) {
-      seen.turns = turns;
+    if (slices != seen.slices) {
+      seen.slices = slices;
       seen.since_ns = now_ns;
     }
     const bool rests = now_ns - seen.since_ns >= kRestNs;

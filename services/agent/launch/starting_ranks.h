@@ -1,9 +1,9 @@
 // Says whether ranks that have started, and have not introduced themselves yet, are at rest.
 //
-// A starting rank wakes threads of its own and waits for them in short turns, between which all of
+// A starting rank wakes threads of its own and waits for them in short slices, between which all of
 // the server sleeps for a moment. Two looks that fall into such moments once took a job for one in
 // which every process waits for ever. So a starting rank is at rest only after none of its threads
-// has had a turn for a second. A process that has turns for ever, because it polls, is passed over
+// has had a turn for a second. A process that has slices for ever, because it polls, is passed over
 // after it has held the others up for some seconds in all.
 #pragma once
 
@@ -31,13 +31,13 @@ class StartingRanks {
 
  private:
   struct Seen {
-    std::uint64_t turns = 0;
-    std::int64_t since_ns = 0;  // Since then it has had these turns.
+    std::uint64_t slices = 0;
+    std::int64_t since_ns = 0;  // Since then it has had these slices.
     std::int64_t last_ns = 0;   // The last look.
     std::int64_t delay_ns = 0;  // It has held the others up for so long.
   };
   // Returns how often its threads have run, and how many there are, as one number.
-  std::uint64_t TurnsOf(pid_t process) const;
+  std::uint64_t SlicesOf(pid_t process) const;
 
   std::string proc_;
   std::map<pid_t, Seen> seen_;

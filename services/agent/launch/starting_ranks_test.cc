@@ -15,11 +15,11 @@ constexpr std::int64_t kMs = 1'000'000;
 
 class StartingRanksTest : public ::testing::Test {
  protected:
-  void Turns(pid_t process, std::uint64_t turns) {
+  void Slices(pid_t process, std::uint64_t slices) {
     const auto task =
         std::filesystem::path(folder_.path()) / std::to_string(process) / "task" / "7";
     std::filesystem::create_directories(task);
-    std::ofstream(task / "schedstat") << "100 200 " << turns << "\n";
+    std::ofstream(task / "schedstat") << "100 200 " << slices << "\n";
   }
 
   testing::TemporaryDirectory folder_;
@@ -29,31 +29,31 @@ class StartingRanksTest : public ::testing::Test {
 TEST_F(StartingRanksTest, NobodyStartingIsAtRest) { EXPECT_TRUE(ranks_.AreAtRest({}, 0)); }
 
 TEST_F(StartingRanksTest, ARankIsAtRestOnceNoThreadHasHadATurnForASecond) {
-  Turns(5, 10);
+  Slices(5, 10);
   EXPECT_FALSE(ranks_.AreAtRest({5}, 0));
   EXPECT_FALSE(ranks_.AreAtRest({5}, 900 * kMs));
-  Turns(5, 11);
+  Slices(5, 11);
   EXPECT_FALSE(ranks_.AreAtRest({5}, 1000 * kMs)) << "it had a turn in between";
   EXPECT_FALSE(ranks_.AreAtRest({5}, 1999 * kMs));
   EXPECT_TRUE(ranks_.AreAtRest({5}, 2000 * kMs));
 }
 
 TEST_F(StartingRanksTest, EachOfThemHasToBe) {
-  Turns(5, 10);
+  Slices(5, 10);
   ranks_.AreAtRest({5}, 0);
-  Turns(6, 1);
+  Slices(6, 1);
 
   EXPECT_FALSE(ranks_.AreAtRest({5, 6}, 1000 * kMs));
   EXPECT_TRUE(ranks_.AreAtRest({5}, 1001 * kMs)) << "the other one has introduced itself";
 }
 
 TEST_F(StartingRanksTest, AProcessThatPollsHoldsTheOthersUpForSomeSecondsOnly) {
-  std::uint64_t turns = 0;
+  std::uint64_t slices = 0;
   std::int64_t now = 0;
-  Turns(5, turns);
+  Slices(5, slices);
   while (!ranks_.AreAtRest({5}, now) && now < 60'000 * kMs) {
     now += 100 * kMs;
-    Turns(5, ++turns);
+    Slices(5, ++slices);
   }
 
   EXPECT_EQ(now, 5'000 * kMs);
