@@ -12,15 +12,15 @@ namespace fs = std::filesystem;
 
 std::uint64_t StartingRanks::SlicesOf(pid_t process) const {
   constexpr std::uint64_t kThread = std::uint64_t{1} << 48;
-  std::uint64_t slices = 0;
+  std::uint64_t all = 0;
   process::ForEachProcEntry(fs::path(proc_) / std::to_string(process) / "task",
                             [&](const fs::path& task) {
                               std::uint64_t ran_ns = 0, waited_ns = 0, slices = 0;
                               std::istringstream(process::ReadProcFile(task / "schedstat")) >>
                                   ran_ns >> waited_ns >> slices;
-                              slices += slices + kThread;
+                              all += slices + kThread;
                             });
-  return slices;
+  return all;
 }
 
 bool StartingRanks::AreAtRest(const std::vector<pid_t>& starting, std::int64_t now_ns) {
