@@ -60,7 +60,7 @@ def test_a_program_that_calls_more_than_its_gpu_computes_is_limited_by_python(wo
 def test_a_program_that_waits_for_its_data_is_limited_by_input(world):
     found, _ = diagnosed(world, "time.sleep(0.005)")
     assert set(found) == {"input"}, found
-    # At least the sleep without the host's own work, which may lie in it as far as the report tells.
+    # At least the sleep without the host's own work, which may lie in it as far as the report can distinguish them.
     work = found["input"]["evidence"]["hostWorkSeconds"]
     assert 0.005 - work <= found["input"]["costSeconds"] < 0.0051, found
 

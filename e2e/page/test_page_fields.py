@@ -44,7 +44,7 @@ WORDS = """async (data) => {
             words.push([part, "", `${name} ${parseFloat(value).toFixed(2)}`]);
         }
         for (const child of node.childNodes) walk(child);
-        // What follows a figure of a list is of the section's part again.
+        // Nodes after a list of figures belong to the section again.
         if (node.tagName === "DL") part = "head";
     };
     walk(main);

@@ -1,6 +1,6 @@
 // Writes a command's output for its user. A report that is cut short, because a disk is full or
-// nobody reads it, must not look like success: the first failure of standard output is remembered
-// and becomes the command's exit status.
+// its reader has gone, must not look like success: the first failure of standard output is
+// remembered and becomes the command's exit status.
 #pragma once
 
 #include <cstdio>

@@ -94,7 +94,7 @@ void Scale(double speed, ::eidolon::ring::HostCosts& costs) {
 // 1 / 0.32 and 1 / 0.49 of what this model charges for it on the reference processor, and so did
 // the calls. The others, which are rare there, by calls in a row beside an H200
 // (e2e/measured/h200/host.jsonl) on a processor on which the probe of services/base/host_speed
-// tells 0.8 to 0.9 of the reference, times 0.85.
+// measures 0.8 to 0.9 of the reference, times 0.85.
 ::eidolon::ring::HostCosts DriverHostCosts(double speed) {
   using ::eidolon::ring::CallClass;
   ::eidolon::ring::HostCosts costs{};

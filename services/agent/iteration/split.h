@@ -121,7 +121,7 @@ struct Split {
   std::vector<BasisTime> times;    // Of every basis that occurs, by its number.
   base::Duration error;
   std::uint64_t microjoules = 0;  // Of all intervals.
-  std::uint32_t milliwatts = 0;   // The most that any of them tells.
+  std::uint32_t milliwatts = 0;   // The highest of them.
 };
 
 struct Window {

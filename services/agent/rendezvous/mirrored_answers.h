@@ -46,12 +46,13 @@ struct World {
   std::vector<std::int32_t> live;  // Ascending.
 };
 
-// The value of a key that somebody waits for and nobody set, when a mirrored rank would have set
-// it. The same for all who ask.
+// Returns the value that a mirrored rank would have set for a key that is waited for and not set.
+// All who ask get the same value.
 std::optional<std::string> MirroredValue(std::string_view key);
 
-// What mirrored ranks add to a counter that live ranks have counted up to `sum`: their number, when
-// all live ranks of the job have come and the key counts the ranks of the whole job; otherwise 0.
+// Returns what mirrored ranks add to a counter that live ranks have counted up to `sum`: their
+// number, when all live ranks of the job have come and the key counts the ranks of the whole job;
+// otherwise 0.
 std::int64_t MirroredCount(const World& world, std::string_view key, std::int64_t sum);
 
 // Returns how many mirrored ranks come to TCPStore's barrier of `ranks` ranks when `arrived` have:
@@ -59,7 +60,7 @@ std::int64_t MirroredCount(const World& world, std::string_view key, std::int64_
 // store does not know who takes part: 0.
 std::int64_t MirroredRanksAtBarrier(const World& world, std::int64_t ranks, std::int64_t arrived);
 
-// Returns why nobody sets the key, a part of a sentence; empty where that is not known.
+// Returns why no rank sets the key, as part of a sentence; it is empty where that is not known.
 std::string WhyNobodySets(std::string_view key);
 
 }  // namespace eidolon::agent::rendezvous

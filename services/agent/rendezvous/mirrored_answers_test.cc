@@ -43,7 +43,7 @@ TEST(MirroredAnswersTest, BarriersCountMirroredRanksOnceAllLiveRanksHaveCome) {
 }
 
 // Its members alone come, and the store does not know who they are.
-TEST(MirroredAnswersTest, ABarrierOfAGroupsMembersEndsWithAMirrored) {
+TEST(MirroredAnswersTest, ABarrierOfAGroupsMembersEndsWithAMirroredRank) {
   const World world{.size = 64, .live = {0, 63}};
   EXPECT_EQ(MirroredCount(world, kMembersBarrier, 2), 0);
   EXPECT_EQ(MirroredValue(std::string(kMembersBarrier) + ":last_worker"), "1");

@@ -116,7 +116,7 @@ TEST_F(StoreServerTest, MirroredRanksCountInABarrier) {
   EXPECT_EQ(last.Add("/store_based_barrier_key:1", 1), 8);
 }
 
-TEST_F(StoreServerTest, UniqueIdsNeedNoMirrored) {
+TEST_F(StoreServerTest, UniqueIdsNeedNoMirroredRank) {
   Client rank(server_->port());
   rank.BeginWait("/2//cuda//0");
 

@@ -21,7 +21,7 @@ base::Result<int> Accept(int listener);
 
 // Takes a VirtualSleep that is there; nothing, and nothing is taken, when it is none.
 std::optional<wire::VirtualSleep> TakeVirtualSleep(int connection);
-// Tells whoever virtual sleeps that the moment has passed, or that it never will.
+// Answers a virtual sleep: its moment has passed, or it never will.
 void SendVirtualSleepEnd(int connection, bool passed);
 
 // Reads a Hello that is there. An error says why this is none.

@@ -141,8 +141,8 @@ bool Processes::MayVirtualSleep(std::int32_t pid) const {
 }
 
 // Returns where the clock of a new process begins in the fixed host model: with the job for ranks
-// and whoever may become one, with its parent for the child of one that works. What the clock of
-// the job shows when a process comes is a matter of real time.
+// and processes that may become one, with its parent for the child of a working one. It is not the
+// job's clock at the time when the process comes, which depends on real time.
 std::uint64_t Processes::StartClockOf(const wire::Hello& hello) const {
   if (hello.rank >= 0 || job_->content.host_model != wire::HostModel::kFixed) return 0;
   for (const pid_t ancestor : process::AncestorsOf(hello.pid)) {

@@ -13,7 +13,8 @@ using ::testing::ElementsAre;
 using Rank = std::optional<std::int32_t>;
 constexpr std::nullopt_t kNone = std::nullopt;
 
-// Processes 1, 2, ... of the second of two servers with four ranks each, unless told otherwise.
+// Processes 1, 2, ... of the second of two servers with four ranks each, unless a test says
+// otherwise.
 class RankRegistryTest : public ::testing::Test {
  protected:
   void Introduce(int count, RankRegistry::Environment environment = {}) {

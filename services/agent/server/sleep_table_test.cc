@@ -70,7 +70,7 @@ TEST(SleepTableTest, APatientVirtualSleepHoldsBackWhatIsLaterOnly) {
 }
 
 // A rank that looks at its child again and again sleeps between two looks: its own deadline is
-// earlier than the end of the child's sleep, though nobody has told it yet.
+// earlier than the end of the child's sleep, though it has not asked for it yet.
 TEST(SleepTableTest, PatienceBeginsAnewWithWhateverHappens) {
   SleepTable table;
   ASSERT_TRUE(table.Begin(1, Until(10, 500), {}, 1000));

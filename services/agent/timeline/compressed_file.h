@@ -15,7 +15,7 @@ struct ZSTD_CCtx_s;
 
 namespace eidolon::agent::timeline {
 
-// This class is not thread-safe. What goes wrong is told by Finish alone.
+// This class is not thread-safe. Only Finish reports what went wrong.
 class CompressedFile {
  public:
   explicit CompressedFile(std::string path);

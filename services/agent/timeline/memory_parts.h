@@ -84,7 +84,7 @@ class MemoryParts {
   };
   // Returns changes in the order of the program, up to operation `end`. Where the optimizer's
   // kernels between `first` and `end` did not update as much as they read of gradients, something
-  // else was taken for an optimizer, and only activations are told.
+  // else was taken for an optimizer, and only activations are reported.
   std::vector<Change> Changes(std::uint64_t first, std::uint64_t end) const;
   // Returns whether there were any blocks.
   bool has_blocks() const { return has_blocks_; }

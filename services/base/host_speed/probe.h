@@ -50,9 +50,9 @@ inline constexpr base::Duration kReferenceRun = base::Duration::Nanoseconds(55'0
 std::uint64_t RunArithmetic() noexcept;
 
 // Time of the arithmetic on the same processor. It is a chain of multiplications of three cycles
-// and of shifts and additions of one, 75,500 cycles on a Zen 5 whose clock a chain of
-// multiplications told; these latencies are the same on Zen 2 to 5 and from Sunny Cove to Redwood
-// Cove (uops.info).
+// and of shifts and additions of one, 75,500 cycles on a Zen 5 whose clock was measured by a
+// chain of multiplications; these latencies are the same on Zen 2 to 5 and from Sunny Cove to
+// Redwood Cove (uops.info).
 inline constexpr base::Duration kReferenceArithmetic = base::Duration::Nanoseconds(19'870);
 
 // The median of `runs` runs of the probe on this core, by the calling thread's processor time.

@@ -218,7 +218,7 @@ TEST_F(FoldedJobTest, ABroadcastFromEachRankInOneGroupIsAGather) {
   }
 }
 
-TEST_F(FoldedJobTest, WhatAMirroredBroadcastsAloneIsNotKnown) {
+TEST_F(FoldedJobTest, WhatAMirroredRankBroadcastsAloneIsNotKnown) {
   const std::uint64_t id = JoinWorld();
   for (const std::int32_t rank : {0, 15}) {
     ASSERT_TRUE(job_.Issue(ServerOf(static_cast<std::uint32_t>(rank)),
@@ -239,7 +239,7 @@ TEST_F(FoldedJobTest, WhatAMirroredBroadcastsAloneIsNotKnown) {
   EXPECT_EQ(values[0].site, "train.py:7") << "a program that asks for a mirrored rank by name";
 }
 
-TEST_F(FoldedJobTest, WhatAMirroredBroadcastsInItsRowIsWhatTheLiveRankOfAnotherRowDoes) {
+TEST_F(FoldedJobTest, WhatAMirroredRankBroadcastsInItsRowIsWhatTheLiveRankOfAnotherRowDoes) {
   const std::vector<std::uint32_t> first = {0, 1, 2, 3}, last = {12, 13, 14, 15};
   ASSERT_TRUE(job_.Join(0, "a", 4, Arriving(0, first)).has_value());
   ASSERT_TRUE(job_.Join(3, "b", 4, Arriving(15, last)).has_value());
@@ -356,7 +356,7 @@ TEST_F(FoldedJobTest, ARingOfTransfersClosesOverMirroredRanks) {
   EXPECT_THAT(job_.Waits(), IsEmpty());
 }
 
-TEST_F(FoldedJobTest, ARankThatOnlySendsToAMirroredShowsWhatRanksDifferBy) {
+TEST_F(FoldedJobTest, ARankThatOnlySendsToAMirroredRankShowsWhatRanksDifferBy) {
   const std::uint64_t id = JoinWorld();
   // The first stage of a pipeline of four.
   const Operation send = {.kind = Kind::kPointToPoint,

@@ -53,7 +53,7 @@ TEST(MirroredRanksTest, ACommunicatorOfLiveRanksHasNone) {
   EXPECT_FALSE(mirrored_ranks->IsMirrored(1));
 }
 
-TEST(MirroredRanksTest, AMirroredMirrorsTheNextLiveMemberBelowIt) {
+TEST(MirroredRanksTest, AMirroredRankMirrorsTheNextLiveMemberBelowIt) {
   const MirroredRanks mirrored_ranks = WorldOf(FoldOf({.ranks = 8, .live = {4}}));
 
   EXPECT_EQ(mirrored_ranks.TwinOf(3), 0);
@@ -66,7 +66,7 @@ TEST(MirroredRanksTest, AMirroredMirrorsTheNextLiveMemberBelowIt) {
   EXPECT_EQ(upper->TwinOf(2), 1);
 }
 
-TEST(MirroredRanksTest, AMirroredWhoseClassHasNoLiveMemberIsNamed) {
+TEST(MirroredRanksTest, AMirroredRankWhoseClassHasNoLiveMemberIsNamed) {
   const auto fold = FoldOf({.ranks = 8, .dimensions = {{.stride = 4, .size = 2}}});
   const auto mirrored_ranks = MirroredRanks::Of(fold, std::vector<std::uint32_t>{0, 5});
 

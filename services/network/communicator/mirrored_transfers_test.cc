@@ -62,7 +62,7 @@ TEST(MirroredTransfersTest, AStepOfARingIsTakenAmongAlikeRanks) {
   EXPECT_EQ(FindUnlike(mirrored_ranks, 0, RingStep(0, 8)), std::nullopt);
 }
 
-TEST(MirroredTransfersTest, WhoOnlySendsToAMirroredIsNotLikeIt) {
+TEST(MirroredTransfersTest, WhoOnlySendsToAMirroredRankIsNotLikeIt) {
   const MirroredRanks mirrored_ranks = WorldOf(8, {0, 3});
   const auto send_to = [](std::int32_t peer) {
     return Operation{.kind = Kind::kPointToPoint,
@@ -118,7 +118,7 @@ TEST(MirroredTransfersTest, StagesOfAPipelineAreNotMirrored) {
   EXPECT_THAT(MirroredGroupsOf(mirrored_ranks, 0, first_stage, "abcd"), IsEmpty());
 }
 
-TEST(MirroredTransfersTest, NobodyMirrorsARankThatHasNoMirroredAboveIt) {
+TEST(MirroredTransfersTest, NobodyMirrorsARankThatHasNoMirroredRankAboveIt) {
   EXPECT_THAT(MirroredGroupsOf(WorldOf(8, {0, 7}), 7, RingStep(7, 8), "abcd"), IsEmpty());
 }
 

@@ -115,7 +115,7 @@ TEST_F(QuarantineTest, MirroredRanksOfOthersWithinTheServerEndTheQuarantine) {
   EXPECT_EQ(DecidersOf(7), Live({0}));
 }
 
-TEST_F(QuarantineTest, AMirroredThatMirrorsARankOfAnotherServerEndsTheQuarantine) {
+TEST_F(QuarantineTest, AMirroredRankThatMirrorsARankOfAnotherServerEndsTheQuarantine) {
   quarantine_.Enter(7, WholeServer(0), no_images_, MirrorsOf(WholeServer(0)));
   // GPU 1 of server 0 sends when rank 1 of server 1 does: no call of server 0 comes before that.
   const std::vector<Place> members{{0, 0}, {0, 1}, {1, 0}, {1, 1}};

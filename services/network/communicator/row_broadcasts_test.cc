@@ -29,7 +29,7 @@ class RowBroadcastsTest : public testing::Test {
   Payload given_;
 };
 
-TEST_F(RowBroadcastsTest, AMirroredGivesWhatTheLiveRankAtItsPlaceGave) {
+TEST_F(RowBroadcastsTest, AMirroredRankGivesWhatTheLiveRankAtItsPlaceGave) {
   const auto first = Enter({0, 1, 2, 3});
   const auto last = Enter({12, 13, 14, 15});
 
