@@ -191,7 +191,7 @@ void TimingService::Answer(const std::string& definition, const AskedGpu& gpu, Q
     if (const auto counts = counted_.Find(*gpu.own, launch)) {
       counted = true;
       const count::CountedTime time = count::TimeOf(*counts, *gpu.own);
-      question.answer->duration = base::Duration::FromSeconds(time.seconds);
+      question.answer->duration = model::OperationTime(time.seconds);
       question.answer->source = estimate::Source::kModelled;
       question.answer->relative_error = time.relative_error;
       // A name alone, such as that of XLA's fused GEMMs, tells no sizes.

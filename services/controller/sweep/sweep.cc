@@ -341,9 +341,9 @@ void ApplyPoint(const SweepPoint& point, json* job) {
 
 json ReplaySpecOf(const json& spec, const std::string& recording) {
   json replay = json::object();
-  for (const char* name : {"cluster", "clusterRef", "servers", "ranksPerServer", "command", "env",
-                           "iterations", "hostModel", "variation", "variationSeed", "values", "limits",
-                           "replay"}) {
+  for (const char* name :
+       {"cluster", "clusterRef", "servers", "ranksPerServer", "command", "env", "iterations",
+        "hostModel", "variation", "variationSeed", "values", "limits", "replay"}) {
     if (spec.contains(name)) replay[name] = spec[name];
   }
   if (replay.contains("values") && replay["values"].is_object()) replay["values"].erase("declared");

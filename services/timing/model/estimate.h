@@ -1,6 +1,8 @@
 // A duration with where it comes from and how sure it is.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <string_view>
 
 #include "services/base/sim_time.h"
@@ -8,6 +10,15 @@
 #include "services/timing/kernel/work_counts.h"
 
 namespace eidolon::timing::model {
+
+// No operation lasts longer, so that the clock of a job cannot overflow.
+inline constexpr base::Duration kLongestOperation = base::Duration::Milliseconds(3'600'000);
+
+// Any number of seconds as the duration of an operation: negative ones and NaN are 0.
+inline base::Duration OperationTime(double seconds) {
+  if (std::isnan(seconds)) return {};
+  return base::Duration::FromSeconds(std::clamp(seconds, 0.0, kLongestOperation.Seconds()));
+}
 
 // A duty says how long work would take at the whole rate or bandwidth of its GPU.
 struct Duty {

@@ -26,13 +26,9 @@ using kernel::Evidence;
 using kernel::Family;
 
 constexpr double kAssumedError = 1.0;
-constexpr double kSecondsMax =
-    3600;  // Longer than any operation; keeps the clock from overflowing.
 
 Estimate Make(const Prediction& prediction, std::string_view family, double memory_bytes = 0) {
-  const double seconds =
-      std::isfinite(prediction.seconds) ? std::clamp(prediction.seconds, 0.0, kSecondsMax) : 0.0;
-  return {base::Duration::FromSeconds(seconds),
+  return {OperationTime(prediction.seconds),
           prediction.source,
           prediction.relative_error,
           family,
@@ -144,7 +140,7 @@ std::optional<Estimate> Interpolate(const std::vector<Neighbour>& points, double
   const double log_low = std::log(low.median.Seconds());
   const double log_high = std::log(std::max(high.median, low.median).Seconds());
   Estimate estimate;
-  estimate.duration = base::Duration::FromSeconds(std::exp(log_low + share * (log_high - log_low)));
+  estimate.duration = OperationTime(std::exp(log_low + share * (log_high - log_low)));
   estimate.source = estimate::Source::kInterpolated;
   estimate.relative_error = 0.05;
   return estimate;
@@ -160,7 +156,7 @@ Estimate CarriedToClock(const Estimate& own, double seconds, double scaled_secon
   // Copies over links and memory do not know of the clock.
   if (ratio == 1 && own.family.starts_with("mem")) return own;
   Estimate carried = own;
-  carried.duration = base::Duration::FromSeconds(own.duration.Seconds() * ratio);
+  carried.duration = OperationTime(own.duration.Seconds() * ratio);
   if (own.source != estimate::Source::kAssumed) carried.source = estimate::Source::kModelled;
   const double deviation = std::abs(whole - 1) / std::sqrt(12.0);
   carried.relative_error = std::hypot(own.relative_error, deviation);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -108,6 +109,15 @@ TEST(EstimatorTest, AGroupedGemmTakesTheTimeOfItsRowsWhateverItsGrid) {
   EXPECT_NE(estimate.source, estimate::Source::kAssumed);
   EXPECT_EQ(estimate.family, "gemm");
   EXPECT_GE(estimate.relative_error, 0.3);
+}
+
+TEST(EstimatorTest, AGemmBeyondAllNumbersIsTheLongestOperation) {
+  Estimator estimator(nullptr);
+  const std::uint64_t most = std::uint64_t{1} << 62;
+  const Estimate estimate =
+      estimator.Of(H100(), kernel::Gemm{.m = most, .n = most, .k = most, .batch = most});
+  EXPECT_EQ(estimate.duration, kLongestOperation);
+  EXPECT_TRUE(std::isfinite(estimate.relative_error));
 }
 
 TEST(EstimatorTest, InterpolatesNothingFromAMeasurementWithinTheLaunchGap) {

@@ -12,8 +12,6 @@ namespace {
 using base::Duration;
 using gpu_model::FixedDurations;
 
-constexpr Duration kLongest = Duration::FromSeconds(3600);  // As for other estimates.
-
 std::uint64_t Times(std::initializer_list<std::uint64_t> factors) {
   std::uint64_t result = 1;
   for (const std::uint64_t factor : factors) {
@@ -34,7 +32,7 @@ Duration TimeOf(const gpu_model::GpuModel& gpu, const kernel::KernelLaunch& laun
       (launch.grid.Count() + gpu.multiprocessors - 1) / std::uint64_t{gpu.multiprocessors};
   const auto wave = static_cast<std::uint64_t>(gpu.fixed->wave.ps);
   const std::uint64_t ps = Times({waves, wave});
-  return {static_cast<std::int64_t>(std::min<std::uint64_t>(ps, kLongest.ps))};
+  return {static_cast<std::int64_t>(std::min<std::uint64_t>(ps, kLongestOperation.ps))};
 }
 
 Duration TimeOf(const gpu_model::GpuModel& gpu, const kernel::Gemm& gemm) {
@@ -71,7 +69,7 @@ Estimate FixedEstimate(const gpu_model::GpuModel& gpu, const kernel::WorkItem& i
   CHECK(gpu.fixed);
   const Duration more = std::visit([&](const auto& work) { return TimeOf(gpu, work); }, item);
   Estimate estimate;
-  estimate.duration = std::min(gpu.fixed->work + more, kLongest);
+  estimate.duration = std::min(gpu.fixed->work + more, kLongestOperation);
   estimate.source = estimate::Source::kAssumed;
   estimate.relative_error = 1;
   estimate.family = "fixed";

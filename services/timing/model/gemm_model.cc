@@ -287,7 +287,7 @@ double GemmModel::SecondsWithoutPause(const gpu_model::GpuModel& gpu, const Shap
   counts.bytes = shape.batch * (shape.input_bytes * (shape.m + shape.n) * shape.k +
                                 shape.output_bytes * shape.m * shape.n);
   const Duty duty = DutyOf(gpu, shape.type, counts);
-  const Draw draw = DrawOf(gpu, duty, base::Duration::FromSeconds(burst));
+  const Draw draw = DrawOf(gpu, duty, OperationTime(burst));
   return burst * SlowdownAtLimit(gpu, draw);
 }
 
