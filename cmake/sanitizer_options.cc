@@ -18,7 +18,8 @@ const char* __tsan_default_options() {
 // Libraries of the distribution are not instrumented: the sanitizer sees their accesses to memory,
 // but not the atomics and the locks of their own that order them. A race counts only if none of its
 // two accesses was made by such a library or by code that it called back; header code of theirs
-// that is compiled into ours counts as theirs. Our own code never stands here.
+// that is compiled into ours counts as theirs. gRPC's timers join a thread that has ended when the
+// next one expires, which may be after the program. Our own code never stands here.
 const char* __tsan_default_suppressions() {
   return "race:libabsl\n"
          "race:libcpp-httplib\n"
@@ -27,7 +28,8 @@ const char* __tsan_default_suppressions() {
          "race:libprotobuf\n"
          "race:libprometheus\n"
          "race:^grpc::\n"
-         "race:^google::protobuf::\n";
+         "race:^google::protobuf::\n"
+         "thread:libgpr\n";
 }
 
 }  // extern "C"
