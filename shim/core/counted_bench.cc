@@ -43,7 +43,8 @@ Evaluation FakeInterpreter() {
 }
 
 void EnterAndAppendCounted(benchmark::State& state) {
-  FakeAgent::Start({.frame_ps = 450'000, .keep_records = false});
+  FakeAgent::Start(
+      {.host_model = ring::HostModel::kCounted, .frame_ps = 450'000, .keep_records = false});
   Session& session = *Session::Get();
   ring::LaunchRecord record{};
   record.header.kind = ring::RecordKind::kLaunch;

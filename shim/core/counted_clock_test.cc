@@ -25,7 +25,8 @@ void Work(std::int64_t ns) {
 class CountedClockTest : public ::testing::Test {
  protected:
   CountedClockTest() {
-    FakeAgent::Start({.cost_ps = kCallPs, .frame_ps = kFramePs});
+    FakeAgent::Start(
+        {.host_model = ring::HostModel::kCounted, .cost_ps = kCallPs, .frame_ps = kFramePs});
     EXPECT_NE(Session::Get(), nullptr);
     CostOfCall();
     // A long stretch takes the page faults of all before it, and starting meets many.

@@ -21,7 +21,11 @@ std::int64_t CostOf(const char* name, CallClass call_class) {
 
 // One test: what a process counted once stays so.
 TEST(FrameworkClockTest, OperatorsCountWhereTheyAreCountedAndCallsElsewhere) {
-  FakeAgent::Start({.cost_ps = 1000, .operator_ps = 7, .framework_ps = 500, .frame_ps = 3});
+  FakeAgent::Start({.host_model = ring::HostModel::kCounted,
+                    .cost_ps = 1000,
+                    .operator_ps = 7,
+                    .framework_ps = 500,
+                    .frame_ps = 3});
   ASSERT_NE(Session::Get(), nullptr);
 
   // A program of another framework.
@@ -43,7 +47,11 @@ TEST(FrameworkClockTest, OperatorsCountWhereTheyAreCountedAndCallsElsewhere) {
 void RunFunctions(std::uint64_t number) { internal::frame_count.ran += number; }
 
 TEST(FrameworkClockTest, PythonFunctionsCountBeforeWhateverCallComesNext) {
-  FakeAgent::Start({.cost_ps = 1000, .operator_ps = 7, .framework_ps = 500, .frame_ps = 3});
+  FakeAgent::Start({.host_model = ring::HostModel::kCounted,
+                    .cost_ps = 1000,
+                    .operator_ps = 7,
+                    .framework_ps = 500,
+                    .frame_ps = 3});
   ASSERT_NE(Session::Get(), nullptr);
   CountOperator();
   RunFunctions(10);
@@ -62,7 +70,11 @@ TEST(FrameworkClockTest, PythonFunctionsCountBeforeWhateverCallComesNext) {
 }
 
 TEST(FrameworkClockTest, WhatIsNotFollowedByCallsCountsToALimit) {
-  FakeAgent::Start({.cost_ps = 1000, .operator_ps = 7, .framework_ps = 500, .frame_ps = 3});
+  FakeAgent::Start({.host_model = ring::HostModel::kCounted,
+                    .cost_ps = 1000,
+                    .operator_ps = 7,
+                    .framework_ps = 500,
+                    .frame_ps = 3});
   ASSERT_NE(Session::Get(), nullptr);
   for (int i = 0; i < 100'000; ++i) CountOperator();
 

@@ -140,7 +140,7 @@ void Measure(ThreadClock& clock, std::uint64_t ticks, std::uint64_t call) {
 }
 
 // Returns whether work of threads is timed: all of it, or what is far beyond what is counted.
-bool TimesWork() { return source.model == ring::HostModel::kMeasured || source.costs.frame_ps > 0; }
+bool TimesWork() { return ring::TimesThreads(source.model); }
 
 // The work before a call, where it is not measured.
 std::uint64_t WorkBefore(const char* name, ring::CallClass call_class) {
@@ -189,8 +189,8 @@ Charge ChargeCall(const char* name, ring::CallClass call_class) noexcept {
   }
   std::uint64_t began;
   std::uint64_t ended;
-  if (source.model == ring::HostModel::kFixed) {
-    if (source.costs.frame_ps > 0) CountFrames();
+  if (ring::HasCosts(source.model)) {
+    if (source.model == ring::HostModel::kCounted) CountFrames();
     const std::uint64_t cost =
         WithDelays(WorkBefore(name, call_class) +
                    (IsFree(call_class) ? 0 : source.costs.ps[static_cast<int>(call_class)]));
@@ -254,7 +254,7 @@ base::SimTime Now() noexcept {
       own.call = kClockReading;
     }
   }
-  if (source.model == ring::HostModel::kFixed && ComputesForLong()) {
+  if (ring::HasCosts(source.model) && ComputesForLong()) {
     AdvanceBy({static_cast<std::int64_t>(
         WithDelays(WorkBefore("reading of the clock", ring::CallClass::kQuery)))});
     EndCall();

@@ -170,17 +170,15 @@ Session* Session::Connect() noexcept {
         {.segment = connection.segment, .page = connection.page, .doorbell = connection.doorbell});
     StartLifeLine(connection.socket, &ring::CursorsOf(connection.segment)->farewell);
     const ring::SegmentHeader& header = state->header;
-    StartClock({.cursors = ring::CursorsOf(connection.segment),
-                .model = header.host_model,
-                .costs = header.host_costs,
-                .target_speed = header.target_speed,
-                .speed_ratio = header.speed_ratio,
-                .start_ps = header.start_clock_ps,
-                .jitter = *ring::HostJitterOf(connection.segment),
-                .shared_costs = header.host_model == ring::HostModel::kMeasured ||
-                                        header.host_costs.frame_ps > 0
-                                    ? MapSharedHostCosts()
-                                    : nullptr});
+    StartClock(
+        {.cursors = ring::CursorsOf(connection.segment),
+         .model = header.host_model,
+         .costs = header.host_costs,
+         .target_speed = header.target_speed,
+         .speed_ratio = header.speed_ratio,
+         .start_ps = header.start_clock_ps,
+         .jitter = *ring::HostJitterOf(connection.segment),
+         .shared_costs = ring::TimesThreads(header.host_model) ? MapSharedHostCosts() : nullptr});
     // Once: a fork that connects again has the handler already.
     static constinit std::atomic<bool> forks_are_watched{false};
     if (!forks_are_watched.exchange(true)) pthread_atfork(nullptr, nullptr, ForgetSessionInFork);

@@ -106,10 +106,22 @@ double CountedSpeed(double ratio, double cpu_speed) {
   return ratio > 0 ? ratio * host_speed::SpeedOf(host_speed::TimeProbe(kProbes)) : cpu_speed;
 }
 
+wire::HostModel HostModelOf(controller::v1::HostModel::Kind kind) {
+  switch (kind) {
+    case controller::v1::HostModel::FIXED:
+      return wire::HostModel::kFixed;
+    case controller::v1::HostModel::COUNTED:
+      return wire::HostModel::kCounted;
+    default:
+      return wire::HostModel::kMeasured;
+  }
+}
+
 wire::HostCosts HostCostsOf(const controller::v1::Assignment& assignment,
                             const timing::v1::Gpu& gpu, double cpu_speed) {
-  if (!assignment.host_model().fixed()) return clock::DriverHostCosts(cpu_speed);
-  if (assignment.host_model().counts_functions()) {
+  const wire::HostModel model = HostModelOf(assignment.host_model().kind());
+  if (!wire::HasCosts(model)) return clock::DriverHostCosts(cpu_speed);
+  if (model == wire::HostModel::kCounted) {
     return clock::CountedHostCosts(CountedSpeed(assignment.cluster().cpu_speed_ratio(), cpu_speed));
   }
   if (gpu.has_fixed()) {
@@ -142,8 +154,7 @@ base::Result<ring::SegmentContent> SegmentContentOf(const controller::v1::Assign
   for (std::uint32_t i = 0; i < cluster.gpus_per_server(); ++i) {
     content.devices.push_back(PropertiesOf(gpu, assignment, i));
   }
-  const bool fixed = assignment.host_model().fixed();
-  content.host_model = fixed ? wire::HostModel::kFixed : wire::HostModel::kMeasured;
+  content.host_model = HostModelOf(assignment.host_model().kind());
   const double cpu_speed = cluster.cpu().speed() > 0 ? cluster.cpu().speed() : 1.0;
   content.host_costs = HostCostsOf(assignment, gpu, cpu_speed);
   content.jitter = JitterOf(assignment.host_model().jitter());

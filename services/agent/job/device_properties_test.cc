@@ -9,13 +9,13 @@
 namespace eidolon::agent::job {
 namespace {
 
-controller::v1::Assignment AJob(bool counts_functions, double cpu_speed, double speed_ratio) {
+controller::v1::Assignment AJob(controller::v1::HostModel::Kind host_model, double cpu_speed,
+                                double speed_ratio) {
   controller::v1::Assignment assignment;
   assignment.mutable_cluster()->set_gpus_per_server(1);
   assignment.mutable_cluster()->mutable_cpu()->set_speed(cpu_speed);
   assignment.mutable_cluster()->set_cpu_speed_ratio(speed_ratio);
-  assignment.mutable_host_model()->set_fixed(true);
-  assignment.mutable_host_model()->set_counts_functions(counts_functions);
+  assignment.mutable_host_model()->set_kind(host_model);
   return assignment;
 }
 
@@ -29,7 +29,8 @@ controller::v1::Assignment AJob(bool counts_functions, double cpu_speed, double 
 }
 
 TEST(DevicePropertiesTest, CostsAreThoseOfTheTargetsProcessor) {
-  const auto costs = CostsOf(AJob(/*counts_functions=*/true, /*cpu_speed=*/2, /*speed_ratio=*/0));
+  const auto costs =
+      CostsOf(AJob(controller::v1::HostModel::COUNTED, /*cpu_speed=*/2, /*speed_ratio=*/0));
   EXPECT_EQ(costs.frame_ps, clock::CountedHostCosts(2).frame_ps);
   EXPECT_EQ(CostsOf(AJob(false, 2, 0)).operator_ps, clock::FixedHostCosts(2).operator_ps);
 }
@@ -39,7 +40,7 @@ TEST(DevicePropertiesTest, AnotherPowerLimitIsWhatNvmlAndTheEngineSee) {
   gpu.set_multiprocessors(132);
   gpu.set_memory_bytes(std::uint64_t{80} << 30);
   gpu.set_power_limit_watts(700);
-  controller::v1::Assignment limited = AJob(true, 1, 0);
+  controller::v1::Assignment limited = AJob(controller::v1::HostModel::COUNTED, 1, 0);
   limited.mutable_cluster()->set_gpu_power_limit_watts(500);
 
   EXPECT_NE(SegmentContentOf(limited, gpu).error().message.find("server.powerLimit"),
@@ -49,7 +50,10 @@ TEST(DevicePropertiesTest, AnotherPowerLimitIsWhatNvmlAndTheEngineSee) {
 
   gpu.mutable_power()->set_floor_milliwatts(126'000);
   gpu.mutable_power()->set_held_share(0.9);
-  EXPECT_EQ(SegmentContentOf(AJob(true, 1, 0), gpu)->devices[0].power_limit_milliwatts, 700'000u);
+  EXPECT_EQ(SegmentContentOf(AJob(controller::v1::HostModel::COUNTED, 1, 0), gpu)
+                ->devices[0]
+                .power_limit_milliwatts,
+            700'000u);
   EXPECT_EQ(SegmentContentOf(limited, gpu)->devices[0].power_limit_milliwatts, 500'000u);
   EXPECT_EQ(PowerOf(gpu, 0).room_milliwatts, 504'000);
   EXPECT_EQ(PowerOf(gpu, 500).room_milliwatts, 324'000);
@@ -57,8 +61,10 @@ TEST(DevicePropertiesTest, AnotherPowerLimitIsWhatNvmlAndTheEngineSee) {
 }
 
 TEST(DevicePropertiesTest, ARatioToThisMachineScalesCountedCostsByItsSpeed) {
-  const auto slow = CostsOf(AJob(/*counts_functions=*/true, /*cpu_speed=*/1, /*speed_ratio=*/0.1));
-  const auto quick = CostsOf(AJob(/*counts_functions=*/true, /*cpu_speed=*/1, /*speed_ratio=*/10));
+  const auto slow =
+      CostsOf(AJob(controller::v1::HostModel::COUNTED, /*cpu_speed=*/1, /*speed_ratio=*/0.1));
+  const auto quick =
+      CostsOf(AJob(controller::v1::HostModel::COUNTED, /*cpu_speed=*/1, /*speed_ratio=*/10));
   // A hundred times as fast, as far as two timings of this machine agree.
   EXPECT_GT(slow.frame_ps, 30 * quick.frame_ps);
   EXPECT_LT(slow.frame_ps, 300 * quick.frame_ps);
@@ -72,7 +78,7 @@ TEST(DevicePropertiesTest, BesideAGpuWithFixedDurationsCallsCostWhatItSaysOnAnyP
   gpu.mutable_fixed()->set_host_call_picoseconds(3);
   gpu.mutable_fixed()->set_host_operator_picoseconds(4);
 
-  const auto costs = CostsOf(AJob(/*counts_functions=*/false, /*cpu_speed=*/2, 0), gpu);
+  const auto costs = CostsOf(AJob(controller::v1::HostModel::FIXED, /*cpu_speed=*/2, 0), gpu);
 
   EXPECT_EQ(costs.ps[static_cast<int>(CallClass::kLaunch)], 3u);
   EXPECT_EQ(costs.ps[static_cast<int>(CallClass::kCollective)], 3u);
@@ -80,7 +86,8 @@ TEST(DevicePropertiesTest, BesideAGpuWithFixedDurationsCallsCostWhatItSaysOnAnyP
   EXPECT_EQ(costs.ps[static_cast<int>(CallClass::kThreadState)], 0u);
   EXPECT_EQ(costs.operator_ps, 4u);
   EXPECT_EQ(costs.framework_ps, 4u);
-  EXPECT_EQ(CostsOf(AJob(true, 2, 0), gpu).frame_ps, clock::CountedHostCosts(2).frame_ps);
+  EXPECT_EQ(CostsOf(AJob(controller::v1::HostModel::COUNTED, 2, 0), gpu).frame_ps,
+            clock::CountedHostCosts(2).frame_ps);
 }
 
 }  // namespace

@@ -205,8 +205,8 @@ base::Result<void> Agent::OpenNetwork() {
 
 // Where ranks tell each other what their host work takes; costs of the fixed model are given.
 base::Result<void> Agent::MakeHostCosts() {
-  const bool measured = job_->content.host_model == ::eidolon::ring::HostModel::kMeasured;
-  if (!measured && job_->content.host_costs.frame_ps == 0) return {};
+  if (!::eidolon::ring::TimesThreads(job_->content.host_model)) return {};
+  const bool measured = !::eidolon::ring::HasCosts(job_->content.host_model);
   if (measured && job_->assignment.servers() == 1) impasse_.Allow();
   auto made = ring::HostCostFile::Create(job_->assignment.run_directory());
   if (!made) return std::unexpected(made.error());

@@ -51,7 +51,7 @@ class AgentFixture : public ::testing::Test {
     assignment_.set_run_directory(directory_);
     assignment_.mutable_cluster()->set_gpus_per_server(2);
     assignment_.mutable_cluster()->set_gpu("H100-SXM5-80GB");
-    assignment_.mutable_host_model()->set_fixed(true);
+    assignment_.mutable_host_model()->set_kind(controller::v1::HostModel::FIXED);
     assignment_.set_write_event_log(true);
   }
   ~AgentFixture() override {

@@ -140,11 +140,11 @@ bool Processes::MayVirtualSleep(std::int32_t pid) const {
   return process::IsWithin(pid, ranks);
 }
 
-// Returns where the clock of a new process begins in the fixed host model: with the job for ranks
-// and processes that may become one, with its parent for the child of a working one. It is not the
-// job's clock at the time when the process comes, which depends on real time.
+// Returns where the clock of a new process begins where host work has fixed costs: with the job for
+// ranks and processes that may become one, with its parent for the child of a working one. It is
+// not the job's clock at the time when the process comes, which depends on real time.
 std::uint64_t Processes::StartClockOf(const wire::Hello& hello) const {
-  if (hello.rank >= 0 || job_->content.host_model != wire::HostModel::kFixed) return 0;
+  if (hello.rank >= 0 || !wire::HasCosts(job_->content.host_model)) return 0;
   for (const pid_t ancestor : process::AncestorsOf(hello.pid)) {
     for (const auto& [number, session] : sessions_) {
       if (session->options().pid != ancestor || !session->is_driving()) continue;

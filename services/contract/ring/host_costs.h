@@ -6,13 +6,20 @@
 
 namespace eidolon::ring {
 
-// Determines how host work moves the rank clock (architecture.md section 3).
+// Determines how host work moves the rank clock (docs/host_time.md).
 enum class HostModel : std::uint32_t {
   kMeasured = 0,  // CPU time of the calling thread, over speed_ratio.
-  kFixed = 1,     // HostCosts; two runs are bit-identical.
+  kFixed = 1,     // HostCosts of calls and operators; two runs are bit-identical.
+  kCounted = 2,   // HostCosts of Python functions as well, and long computations by their CPU time.
 };
 
-// Cost in picoseconds of one API call of each class in the fixed host model. Clock reads cost
+// Returns whether HostCosts say what a call costs.
+constexpr bool HasCosts(HostModel model) { return model != HostModel::kMeasured; }
+
+// Returns whether CPU time of threads moves the clock: all of it, or that of long computations.
+constexpr bool TimesThreads(HostModel model) { return model != HostModel::kFixed; }
+
+// Cost in picoseconds of one API call of each class where costs are given. Clock reads cost
 // nothing.
 enum class CallClass : std::uint32_t {
   kLaunch,       // Kernel launch.
@@ -35,11 +42,11 @@ enum class CallClass : std::uint32_t {
 
 struct HostCosts {
   std::uint64_t ps[static_cast<int>(CallClass::kCount)];
-  // Fixed host model: the framework's work for each operator that it ran before a call, where these
+  // The framework's work for each operator that it ran before a call, where these
   // can be counted, and otherwise before a call that gives the GPU work.
   std::uint64_t operator_ps;
   std::uint64_t framework_ps;
-  // And for each Python function that ran before a call; 0: they are not counted.
+  // Counted host model: for each Python function that ran before a call.
   std::uint64_t frame_ps;
 };
 

@@ -61,8 +61,17 @@ void FillDeclarations(const job::ValuesSpec& values, v1::Assignment* assignment)
 }
 
 void FillHostModel(const job::JobSpec& spec, v1::HostModel* out) {
-  out->set_fixed(spec.host_model != job::HostModel::kMeasured);
-  out->set_counts_functions(spec.host_model == job::HostModel::kCounted);
+  switch (spec.host_model) {
+    case job::HostModel::kMeasured:
+      out->set_kind(v1::HostModel::MEASURED);
+      break;
+    case job::HostModel::kCounted:
+      out->set_kind(v1::HostModel::COUNTED);
+      break;
+    case job::HostModel::kFixed:
+      out->set_kind(v1::HostModel::FIXED);
+      break;
+  }
   if (!spec.jitter) return;
   v1::HostJitter& jitter = *out->mutable_jitter();
   jitter.set_per_second(spec.jitter->per_second);

@@ -87,7 +87,7 @@ void Raise(std::atomic<std::int64_t>& value, std::int64_t at_least) noexcept {
 
 bool IsFixed() noexcept {
   const ring::ServerPage* page = core::MappedServerPage();
-  return page == nullptr || page->host_model == ring::HostModel::kFixed;
+  return page == nullptr || ring::HasCosts(page->host_model);
 }
 
 Duration StartUp() noexcept {
