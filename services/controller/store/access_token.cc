@@ -1,3 +1,8 @@
+// Loading decides by the open descriptor and never looks at the path twice: between two looks
+// another user could put a different file there. The same reasoning excludes links (O_NOFOLLOW) and
+// FIFOs. A token that others may have read is replaced and not merely closed to them, because a
+// reader may keep a copy. The new file gets its name by rename, so that a start that is killed
+// leaves a complete token or none.
 #include "services/controller/store/access_token.h"
 
 #include <fcntl.h>

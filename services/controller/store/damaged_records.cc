@@ -1,3 +1,9 @@
+// A damaged row may be the only trace of a job, so a write that replaces it first copies it. The
+// copy is text and has every column (SELECT *), because its reader is a person who may have neither
+// SQLite nor this version of the program. Only the parts that the write replaces are examined: a
+// damaged document stays where it is while the status changes. A copy never overwrites an earlier
+// one (O_EXCL), and it is on the disk (fsync) before the caller commits. If the copy fails, so does
+// the write.
 #include "services/controller/store/damaged_records.h"
 
 #include <fcntl.h>

@@ -1,3 +1,9 @@
+// Ownership is a flock on the file `lock`. A file with a process number would need a guess after a
+// crash, since the number may belong to another process by then; the kernel drops a flock whenever
+// its owner ends. The number in the file serves the error message alone. A folder that is open to
+// others is closed only if it is empty or holds a store of ours, so that a wrong --data-dir such as
+// /tmp is refused and not changed. Disk usage counts allocated blocks (st_blocks, 512 bytes each),
+// not file sizes: reserved space counts, holes do not.
 #include "services/controller/store/data_directory.h"
 
 #include <fcntl.h>

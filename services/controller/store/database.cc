@@ -1,3 +1,10 @@
+// The end of a job must be storable although the disk is full, which SQLite alone cannot promise: a
+// commit extends the write-ahead log. Three settings together make sure that a commit needs no new
+// block for a while. The log is short (it is moved into the file after kCheckpointPages pages), it
+// is never removed (PERSIST_WAL), and KeepReserve allocates blocks behind its end. The exclusive
+// mode keeps the index of the log in memory, so that no second file has to grow. The checksum
+// function hashes each value with its type and size, so that moving bytes from one column to the
+// next changes the result.
 #include "services/controller/store/database.h"
 
 #include <fcntl.h>

@@ -1,3 +1,10 @@
+// The beginning of an output shows the set-up and its end shows the failure, so the middle is what
+// a bound may cost. An offset counts all bytes ever appended: a reader needs nothing but its last
+// offset to go on, and sees a gap as a jump. A segment is named by the offset of its first byte, so
+// the folder is the index, and readers need no lock and no memory of the writer. Removing a whole
+// segment makes room without rewriting anything. Lines never continue in the next file. A reader
+// whose file vanishes between finding and opening it reads an empty file, and goes on with the next
+// segment.
 #include "services/controller/store/job_log.h"
 
 #include <fcntl.h>
@@ -186,6 +193,8 @@ Result<void> JobLog::WriteGap() {
   return {};
 }
 
+// A line must fit into one segment with its head, mark and end: Write begins segments until it
+// does.
 Result<void> JobLog::Append(const LogEntry& entry) {
   const std::lock_guard lock(mutex_);
   if (closed_) return {};

@@ -1,3 +1,9 @@
+// An update is one transaction of three steps: copy what is damaged, write, seal with new
+// checksums. A crash between them leaves the row of before. Opening examines the write-ahead log
+// before SQLite does, because SQLite would drop the transactions behind a damaged frame without an
+// error. With Durability::kProcess a commit does not wait for the disk (synchronous=NORMAL): the
+// kernel has the bytes, which is enough for kill -9 and costs no fsync for progress that changes
+// every second. A removed job takes its idempotent requests along (ON DELETE CASCADE).
 #include "services/controller/store/job_store.h"
 
 #include "services/base/check.h"
@@ -80,6 +86,8 @@ Database& JobStore::database() {
   return *open_;
 }
 
+// The kernel may report a failed fsync once and drop the pages, so what is on the disk is unknown:
+// Rewrite moves all of the log into the file again and checks the result.
 Result<void> JobStore::Reopen() {
   open_.reset();
   auto database = Database::Open(path_);

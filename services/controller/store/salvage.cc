@@ -1,3 +1,8 @@
+// SQLite ends a SELECT at the first page that it cannot read, so the rows behind it need another
+// SELECT that starts further on. Where the damage ends is unknown: the copier skips row numbers by
+// steps that grow by about an eighth, from 1 up to kGapMax, and begins with small steps again after
+// each row it has saved. The exchange at the end keeps two promises in case of a crash: some
+// jobs.db exists at every moment, and no jobs.db lies beside the log of another one.
 #include "services/controller/store/salvage.h"
 
 #include <filesystem>

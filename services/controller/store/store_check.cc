@@ -1,3 +1,9 @@
+// The checks go from the outside to the inside, because each needs what the one before has
+// repaired: the write-ahead log, the pages of the file, the rows, the files that jobs have left.
+// The log comes first, as opening the database lets SQLite drop what follows a damaged frame. A row
+// counts as intact if its checksums match and its document can be read back (DamageOf), which finds
+// what was wrong before it was stored. Damaged rows are collected first and settled later: a table
+// does not change while a statement reads it. DataDirectory::Open keeps controllers out meanwhile.
 #include "services/controller/store/store_check.h"
 
 #include <algorithm>

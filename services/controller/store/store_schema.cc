@@ -1,3 +1,9 @@
+// SQLite itself computes the checksums, as a function in SQL: a write seals a row by one UPDATE in
+// its own transaction, and a read compares in its own SELECT, so neither can forget a column. `IS
+// NOT` instead of `<>` lets a NULL count as damage. The text of the schema stays that of version 2,
+// and AddChecksums makes version 3 of it; a new store takes the same way as an old one, so that the
+// upgrade is tested by each start with an empty folder. Nothing is written to a store that is up to
+// date: a full disk must not keep a controller from starting.
 #include "services/controller/store/store_schema.h"
 
 #include "services/base/text.h"

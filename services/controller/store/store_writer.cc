@@ -1,3 +1,10 @@
+// A job has one duty or offer at most, as a later status contains the earlier one. Retries go in
+// rounds: an item is ready while its round is older than the current one. A failure ends the round
+// for all items, except for missing space, where a smaller write may still fit. After another
+// failure the content of the disk is unknown; a request then stays unsettled until the store was
+// opened anew and is_stored has looked. A write can hang in the kernel for ever, so the thread
+// shares Core and not the writer: Close leaves it behind as abandoned, after which it touches
+// nothing else. The mutex is free during writes and callbacks.
 #include "services/controller/store/store_writer.h"
 
 #include <fcntl.h>
@@ -194,6 +201,8 @@ void StoreWriter::Core::NoteFailed(const base::Error& error, const std::string& 
   for (Item& item : items) item.round = round;
 }
 
+// Requests and offers are ready at once, retries once a round. Only if nothing is ready and the
+// pause is over, a new round begins, with the item at the front.
 std::optional<StoreWriter::Core::Item> StoreWriter::Core::TakeNext(std::int64_t now_ns) {
   const auto is_ready = [&](const Item& item) {
     if (item.kind == Kind::kDuty || item.unsettled) return item.round < round;

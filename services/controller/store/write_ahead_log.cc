@@ -1,3 +1,10 @@
+// A frame's checksum is a pair of 32-bit sums that continue those of the frame before, by first +=
+// word + second; second += word' + first. Both are linear modulo 2^32, so a changed word shifts the
+// pair by the change times factors that depend on its place alone. The correction therefore
+// compares the difference of stored and computed sums with 256 values of each byte, without
+// computing a checksum anew for any of them. The salts are outside of the checksum, so they are
+// compared with the header's and copied from it. Where several bytes explain the sums, the next
+// frame decides which of them it was.
 #include "services/controller/store/write_ahead_log.h"
 
 #include <fcntl.h>
