@@ -1,3 +1,10 @@
+// A connection is a state machine that the poller drives; no call here waits. A deadline counts
+// from the beginning of a phase and not from the last byte, since a client that sends a byte now
+// and then would otherwise stay for ever. For bodies and answers it grows with their size, so it
+// asks for a mean rate. The last answer is followed by a half-close and by reading what the client
+// still sends: closing a socket with unread bytes makes the kernel send a reset, which may destroy
+// the answer on its way. Every way to kClosed abandons the outbox, so that the worker that fills it
+// stops.
 #include "services/controller/http/connection.h"
 
 #include <sys/epoll.h>
@@ -149,6 +156,7 @@ bool Connection::started() const {
   return phase_ == Phase::kReading && reader_.state() != RequestReader::State::kIdle;
 }
 
+// While an answer is made nothing is read, so a client that sends more fills only its own socket.
 std::uint32_t Connection::interest() const {
   const bool left = answer_bytes() > 0 || (outbox_ != nullptr && !outbox_->empty());
   const std::uint32_t out = left ? std::uint32_t{EPOLLOUT} : 0;

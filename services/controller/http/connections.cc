@@ -1,3 +1,10 @@
+// Ids and not pointers are given to epoll: an id is never used again, so a late event or ring for a
+// connection that has ended finds nothing. Entries are erased in Sweep alone, which keeps pointers
+// valid for a whole round. Workers never touch a connection. They fill its outbox and ring the
+// bell, an eventfd whose set of ids the poller takes; the bell is shared because an outbox may
+// outlive its connection. Each round serves open connections before it accepts, so that a newcomer
+// evicts no connection whose request has arrived already. The scans over all entries are linear,
+// which the limits of ConnectionLimits keep cheap.
 #include "services/controller/http/connections.h"
 
 #include <netinet/in.h>

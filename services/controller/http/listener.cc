@@ -1,3 +1,7 @@
+// A Unix socket is closed to other users between bind and listen: connecting fails before listen,
+// so there is no moment at which another user could get in, and the process-wide umask stays as it
+// is. A TCP socket gets SO_REUSEADDR, to start again while old connections are in TIME_WAIT, and
+// never SO_REUSEPORT, with which two servers would share a port without noticing it.
 #include "services/controller/http/listener.h"
 
 #include <netdb.h>

@@ -1,3 +1,9 @@
+// SO_PEERCRED exists for Unix sockets only. For TCP over loopback the peer's socket is in the
+// kernel of this machine, and the kernel's table of sockets has the user of each. sock_diag looks
+// up one socket by both of its ends; /proc/net/tcp is the fallback for kernels without it and is
+// read up to a bound. A lookup must be exact: for an unknown connection the kernel answers with the
+// listener at the port, which is not the peer. ENOENT means that the kernel can look up and has no
+// such socket, so the table is not searched then.
 #include "services/controller/http/peer_users.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,9 @@
+// Two parsers read each request, this one and the routing library's; request smuggling lives from
+// their differences. So this one accepts one reading only and hands over a head that it has written
+// itself. Sizes are checked before memory is taken for what they announce. Each byte of the head is
+// looked at once, however small the pieces are in which it comes (scanned_), so that slow senders
+// cost no more than others. A refusal is final and frees all memory: where the next request would
+// begin is unknown. Bytes behind a complete request stay in input_ for the next one (pipelining).
 #include "services/controller/http/request_reader.h"
 
 #include <algorithm>

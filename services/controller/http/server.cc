@@ -1,3 +1,9 @@
+// httplib parses and routes a request by calling a Stream, which is a socket in its own server and
+// here a request that is in memory already. The library's worker therefore never waits for a
+// client; its answer goes into an outbox. svr_sock_ is the library's sign that it still serves, and
+// streaming handlers stop once it is INVALID_SOCKET. Workers are split three ways: large bodies
+// have few threads, which bounds the memory of parsed documents, reserved paths have a thread each,
+// and the rest share the others, which serve clients in turn.
 #include "services/controller/http/server.h"
 
 #include <malloc.h>

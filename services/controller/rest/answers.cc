@@ -1,3 +1,8 @@
+// Answers may contain text of programs that is not UTF-8. JSON cannot carry it, so it is replaced:
+// an answer must not fail because of a byte. The ETag is the resourceVersion, which changes with
+// every change of the object. The token of a page is a position in the list, so no state is kept
+// between pages; a deletion between two pages can shift one object past the client. Every error is
+// a problem document (RFC 9457).
 #include "services/controller/rest/answers.h"
 
 #include <httplib.h>

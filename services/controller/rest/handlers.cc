@@ -1,3 +1,9 @@
+// Handlers translate between HTTP and Api and decide nothing. Each route is a row of a table, from
+// which the server, the authorization, and the check against the API description are made; a route
+// that is not in the table does not exist. Files of the page have addresses that contain the
+// version and may be cached for ever; others are asked for again each time. A file that is a copy
+// is removed as soon as it is open, so that its space is freed even if the client goes away. Long
+// answers read it block by block.
 #include "services/controller/rest/handlers.h"
 
 #include <httplib.h>

@@ -1,3 +1,10 @@
+// The checks before a route protect users on one machine from web pages and from each other. A page
+// of another origin is refused by its Origin, and a name that was bound to 127.0.0.1 by foreign DNS
+// (DNS rebinding) by its Host. The peer of the Unix socket is known from the kernel, so its owner
+// needs no token. Every object that a path names is authorized by itself, also the second one of a
+// comparison. Query parameters that the API description does not list are refused, as a misspelled
+// one would be ignored in silence. Workers outnumber streams, so that streams never occupy all of
+// them.
 #include "services/controller/rest/rest_server.h"
 
 #include <httplib.h>

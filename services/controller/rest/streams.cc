@@ -1,3 +1,8 @@
+// A stream occupies a worker and waits in slices of kWait, after each of which it looks whether the
+// server stops or the client has gone. It keeps only the last version it has sent: what changes in
+// between comes as one event, so a slow reader costs no memory. A log stream is a loop over
+// offsets, and ends only after an empty part, so lines that come with the job's end are sent. An
+// empty chunk would end the body, hence no empty writes.
 #include "services/controller/rest/streams.h"
 
 #include <httplib.h>
