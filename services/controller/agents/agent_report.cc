@@ -1,3 +1,9 @@
+// The domain has its own types, so that generated code stays at this boundary. Agents may be newer
+// than the controller: an unknown reason of an outcome counts as a failed command, an unknown
+// source of an estimate as assumed, which claims the least. Numbers of an agent are untrusted as
+// well: the time without movement is bounded before it becomes nanoseconds, because the product
+// could overflow. Kernel names are demangled here once, and all later comparisons are of readable
+// names.
 #include "services/controller/agents/agent_report.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// The bidirectional stream is the session: its end means that the agent is gone. The first report
+// is Hello, whose token says for which server of which job the agent speaks; no later report names
+// either. The handler's thread belongs to the stream, and other threads write to it by the link.
+// gRPC frees the stream when AgentSession returns, so Close takes the pointer away under the lock
+// that also orders the writes. Reports of an unknown kind are ignored, which lets a newer agent
+// work with this controller.
 #include "services/controller/agents/controller_service.h"
 
 #include <cstdint>

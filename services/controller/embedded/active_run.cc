@@ -1,3 +1,9 @@
+// The job's program runs as this user and can write in the run directory, so what lies there is
+// untrusted: a file is read only if it is a regular one, because opening a FIFO would block the
+// control thread, and copies are made readable by their owner alone. A joined file is written
+// beside its place and renamed, so a reader sees all of it or nothing. A server without its part
+// makes the joined file fail: a timeline that lacks one server would look like a server that did
+// nothing. The index of a token is the number of its server.
 #include "services/controller/embedded/active_run.h"
 
 #include <unistd.h>

@@ -1,3 +1,9 @@
+// A token names one server of one run, and a second agent with it is refused. Reports change the
+// run under the lock and mark the entry as changed; the control thread is woken only if it has to
+// decide something now, and shows progress at its own pace. A line of output is written without the
+// lock, in the thread of the agent's stream: a slow disk thus slows down the agent that writes too
+// much (gRPC's flow control) and no other. Between two calls of WithRun the run may have ended, so
+// each looks it up again.
 #include "services/controller/embedded/agent_sessions.h"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// The control thread repeats two steps: Decide looks at everything under the lock and collects
+// actions, then the actions run without it, because each may block for seconds. An entry with
+// `starting`, `active` or `ending` set is never erased, so an action may use the entry of its uid
+// without a check. The tick exists because Run::Step also decides by time alone. Progress is shown
+// every 200 ms and stored every second; transitions are not bound to either. Stop joins the sweeps
+// first, which would create jobs otherwise, and the store last, which has to write what the control
+// thread decided.
 #include "services/controller/embedded/controller.h"
 
 #include <chrono>

@@ -1,3 +1,9 @@
+// The data folder is locked before anything in it is read, so that of two controllers one fails
+// before it has replaced the token or touched a run. The controller starts last, because it needs
+// the address of the gRPC server for agents; until then jobs that come in wait, and /readyz fails.
+// Parts are declared in this order: the servers, which call into the controller, are destroyed
+// before it. A Unix socket's path has at most 107 bytes, so a deep data folder gets the spare
+// socket or none; the token still works over TCP.
 #include "services/controller/embedded/controller_host.h"
 
 #include <cstdlib>

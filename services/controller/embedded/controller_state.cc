@@ -1,3 +1,9 @@
+// Three condition variables serve three kinds of waiters: the control thread, watchers of objects
+// and readers of logs. A line of output therefore wakes the readers of logs only. `attention_`
+// keeps a Wake that comes while the control thread works, so that it is not lost. PublishQueue
+// gives a new version to a job only if its message has changed; otherwise each start would wake the
+// watchers of all waiting jobs. A job keeps its place in the queue while it runs, until Deactivate
+// takes it out.
 #include "services/controller/embedded/controller_state.h"
 
 #include <utility>

@@ -1,3 +1,9 @@
+// Every write follows one pattern: check under the lock, hand the write to the store, free the lock
+// and wait for a bounded time. The answer is shared with the callback, because a caller may give up
+// before the store is done, and a write that has begun may still take effect. The callback runs
+// under the lock and changes the table, so the table never shows what is not stored. `creating_`
+// closes the gap of idempotent requests: a repetition that comes while the first is being stored
+// waits for that one's answer. The timing service is asked before the lock is taken.
 #include "services/controller/embedded/embedded_api.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// Reads, writes and waits follow the pattern of EmbeddedApi. A sweep over a recording names no job,
+// although the points and the page need one: FillInJob completes the document from the recording's
+// head before it is checked, so that all later code sees one form. The recording is a file of the
+// user and may hold anything, so its head is parsed without exceptions and a missing part is a
+// problem of the document. Deleting only marks the sweep: the driver ends its jobs first, and the
+// row goes when they are gone.
 #include "services/controller/embedded/embedded_sweeps.h"
 
 #include <algorithm>

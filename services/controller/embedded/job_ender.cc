@@ -1,3 +1,9 @@
+// The order of the steps is what a crash may interrupt: files are saved, the run is judged, the
+// verdict is stored, and only then is the job shown as over. A controller that dies before the
+// verdict is stored finds a running job at its next start and reports it as Interrupted. Conclude
+// owns the run alone: Deactivate has taken it out of the table, so no report of an agent can reach
+// it. It copies files without the lock. A folded job that turned out to have more classes goes back
+// to the queue's front instead of being judged.
 #include "services/controller/embedded/job_ender.h"
 
 #include <mutex>

@@ -1,3 +1,10 @@
+// A start has three phases. Prepare makes all that can fail, without the lock. The store then takes
+// the transition to "placed", and only after that the agents start: from the first moment in which
+// the program may have effects, a restarted controller knows that the job ran and does not run it a
+// second time. While the store writes, the job may be deleted or the controller stopped, so
+// StartAgents looks again and then reports each agent as not started, by which the run ends in the
+// usual way. What Prepare has made goes with ActiveRun, except for the job at the network service,
+// which is removed by a call.
 #include "services/controller/embedded/job_starter.h"
 
 #include <mutex>

@@ -1,3 +1,10 @@
+// The table shows the status that is stored, while `conditions` are already those of a transition
+// that is on its way; Settle brings the two together. Versions are not stored: they continue at the
+// milliseconds since 1970, so they grow over restarts as long as fewer than 1000 a second are used,
+// and a watcher's last version stays valid. After a failed write is_stored recognizes an object by
+// its name and creation time, as another object may have the name meanwhile. Damaged records are
+// loaded last, so that one never takes the name of an intact job. A deletion removes files before
+// the row: a crash in between leaves a job without files, and no file without a job.
 #include "services/controller/embedded/job_table.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// Two limits work differently. Numbers and days remove whole jobs; the quota removes what jobs have
+// left behind and keeps their results, which are small, and refuses new jobs once nothing is left
+// to remove. Measuring the folder looks at every file and therefore happens without the lock, on
+// figures that may be old when they are used: that is safe, because a job that is over never runs
+// again and its uid is never used again. Jobs of an unfinished sweep stay, as the sweep would
+// create them anew.
 #include "services/controller/embedded/retention.h"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// The driver is level-based: each step looks at the sweep and its jobs, lets the pure function
+// PlanSweep decide, and acts through EmbeddedApi, so that jobs of sweeps pass the checks and limits
+// of all others. Names follow from the sweep, so a step that is repeated after a crash creates
+// nothing twice. The lock is held for looking only, since creating a job waits for the disk. Await
+// counts jobs and ended jobs instead of comparing versions: progress of running jobs changes
+// versions all the time and changes no plan. Refusals are kept in memory alone; after a restart
+// they are found again.
 #include "services/controller/embedded/sweep_driver.h"
 
 #include <algorithm>

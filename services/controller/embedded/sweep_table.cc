@@ -1,3 +1,8 @@
+// Sweeps and jobs share one writer, whose duties are counted by job; a sweep uses the negative of
+// its uid, which no job has. A later duty takes the place of an earlier one, so Save always writes
+// document and status together: a duty that wrote the status alone could drop a document that
+// waits. For the same reason a change that comes back after the sweep was marked for deletion saves
+// the mark again, unless the removal is already under way.
 #include "services/controller/embedded/sweep_table.h"
 
 #include <algorithm>
