@@ -1,3 +1,9 @@
+// A folded job assumes that ranks of one class are alike, and only live ranks can disprove it.
+// Their kernels' busy time is compared and not the length of their iterations: collectives make
+// ranks wait for each other, so the lengths are nearly equal whatever the ranks do. Reports of two
+// neighbours come in any order, so the first one of an iteration waits for the other. One
+// difference proves nothing, since a rank may do something once; two in a row are taken for a
+// property of the rank.
 #include "services/controller/job/class_check.h"
 
 #include <algorithm>

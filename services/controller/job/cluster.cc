@@ -1,3 +1,9 @@
+// The rules for clusters are in services/contract's library, which knows no JSON: it reads by the
+// interface cluster::Fields, and JsonFields provides a document by it. So limits, presets and
+// messages are the same wherever a cluster is described. Lists are bounded before they are read, as
+// an inline cluster is user input. CheckPlan uses an arbitrary rate of 2^30 bytes a second, because
+// whether a fabric can be built does not depend on it. A prediction stores ToJson of its cluster,
+// presets resolved: it stays readable when a preset changes.
 #include "services/controller/job/cluster.h"
 
 #include <functional>

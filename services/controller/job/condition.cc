@@ -1,3 +1,8 @@
+// The phase is computed from the conditions and never set, so the two cannot contradict each other.
+// By the convention of Kubernetes, lastTransitionTime changes with the status of a condition and
+// not with its reason or message. The order of the list matters: readers show the last condition
+// that is true as the state of the job. Retried stays true for the rest of the job's life, so it is
+// inserted in front of those that describe the present.
 #include "services/controller/job/condition.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// Limits are enforced while a text is parsed and not on the finished tree, which for a few
+// kilobytes of aliases or brackets may already have filled the memory. Both parsers report events
+// here: nlohmann's through a callback that throws, yaml-cpp's through a handler that builds the
+// tree. An alias copies its value, so every copy counts. ToYaml quotes exactly those texts that
+// ScalarToJson would take for something else, which makes a document survive being written and
+// read.
 #include "services/controller/job/document.h"
 
 #include <yaml-cpp/eventhandler.h>

@@ -1,3 +1,8 @@
+// The code that reads a document is its schema: asking for a field declares it, and Finish reports
+// the rest as unknown. There is no second list of names that could differ. A reader must therefore
+// ask for every field it knows, even where the value has no use in this mode. Positions are JSON
+// pointers (RFC 6901), which the API returns to clients. The number of problems is bounded, because
+// a document of unknown fields would otherwise give an answer many times its size.
 #include "services/controller/job/fields.h"
 
 #include <algorithm>

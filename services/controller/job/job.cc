@@ -1,3 +1,9 @@
+// Both modes read one schema, so that a document written for one of them gets a useful answer from
+// the other. A field that has no effect in a mode gives a warning; one without which the job would
+// do something else is a problem. Every method asks for all fields of its part, also of values that
+// are not used then: Fields reports what was not asked for as unknown. Bounds of numbers protect
+// later arithmetic (ranks, picoseconds, memory), not taste. Reserved variables are those that the
+// agent sets itself; a job that set them could not find its own servers.
 #include "services/controller/job/job.h"
 
 #include <re2/re2.h>

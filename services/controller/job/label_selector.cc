@@ -1,3 +1,8 @@
+// Selectors are text that users know from kubectl, so the grammar is that of the Kubernetes API,
+// and what this parser does not understand is refused: a selector that matched more than was meant
+// could delete the wrong jobs. A list in brackets contains commas, so the text is split at those
+// outside of brackets first. All forms become four operators over sets: "=" is "in" with one value,
+// and "!=" is "notin" with one.
 #include "services/controller/job/label_selector.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// Reports are summed per iteration as integers, so their order has no influence on the result;
+// floating point begins in Predict. Lengths and errors of an iteration are maxima over its ranks,
+// shares and energy are sums. Errors are added and not averaged in quadrature, because the estimate
+// of a kernel is wrong by the same amount each time.
 #include "services/controller/job/measurement.h"
 
 #include <algorithm>

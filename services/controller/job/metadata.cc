@@ -1,3 +1,8 @@
+// The rules are those of the API server, also in embedded mode: a document that one accepts should
+// be accepted by the other. Fields that only a server sets are accepted and ignored, so that what
+// `get` prints can be submitted again. generateName is checked with a character behind it, as it
+// may end with a dash that a name may not end with. Labels and annotations are bounded, since every
+// list of jobs carries them.
 #include "services/controller/job/metadata.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// These names are an interface: CRDs, the API description, the page and the command line read them.
+// A value that is not known is left out, so that readers can tell it from zero. A status is stored
+// in etcd or SQLite at every change, so lists are cut here: what a program does must not decide how
+// large it gets. Times are seconds for readers, except for iterationPicoseconds and
+// shortestPicoseconds, which are exact integers.
 #include "services/controller/job/prediction.h"
 
 #include <algorithm>

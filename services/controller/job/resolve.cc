@@ -1,3 +1,9 @@
+// Resolve settles sizes and FoldJob decides whether all ranks run. Both are pure but for the GPU
+// names and the amount of memory that they are given, and in embedded mode both run when a job
+// comes in and again when it starts, because the cluster or the free memory may have changed. On
+// Kubernetes the memory of nodes is unknown (0), so a job is folded only on request. Jitter and
+// recordings exclude folding: they need what each rank does by itself. The kernel's MemAvailable is
+// used, which counts caches that can be dropped.
 #include "services/controller/job/resolve.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// All time comes in as an argument, so tests run hours in no time. A failure on one server makes
+// others fail or wait, and the reports arrive in any order: of all failures the one with the
+// smallest weight in kReasons is kept, as it is closest to the cause. Once enough was measured or
+// the job was interrupted, failures no longer count, because a command that is being ended may end
+// in any way. A step counts one second at most: a suspended machine or a busy controller must not
+// look like agents that say nothing. Orders only get sterner (stop, terminate, kill).
 #include "services/controller/job/run.h"
 
 #include <algorithm>

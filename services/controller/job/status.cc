@@ -1,3 +1,7 @@
+// The remaining time is estimated from the iterations behind the first one: starting the program
+// takes long and says nothing about iterations. Two finished iterations are therefore the least
+// from which an estimate is made. An absent part of a status is left out, as readers tell "unknown"
+// from zero by that. FormatBytes uses binary units (1 GiB = 2^30 bytes).
 #include "services/controller/job/status.h"
 
 #include <cstdio>

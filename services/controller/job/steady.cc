@@ -1,3 +1,9 @@
+// Extra work is rare and large, which spoils a mean and a standard deviation; median and MAD
+// (median absolute deviation) hardly move. With fewer than three iterations no majority shows what
+// repeats, so all count as repeating. The kind of extra work is derived from differences to the
+// median of each part, over repeating iterations alone. A checkpoint is recognized by the time of
+// additional copies to the host; saving a rank's parameters takes at least their size over the rate
+// of PCIe, as no copy is faster.
 #include "services/controller/job/steady.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// A list may have thousands of jobs, and the prediction of one job may list 10,000 iterations. A
+// row picks fields by name and cuts each of them, so its size has a bound that user input cannot
+// move. Names stay those of the whole document, which lets one reader handle both. Objects of
+// another version may have any shape, so nothing here assumes a type without a look.
 #include "services/controller/job/summary.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// A wrong number of tokens is worse than none, so two independent observations have to agree:
+// indices looked up in a table, and rows scored against a matrix of the table's size. Every pair of
+// a lookup and a size of elements is a candidate. All candidates that fit must give the same
+// number, otherwise the result is "unknown" with the reason of the nearest one. Weights stand for
+// mirrored ranks of a folded job, and `sharers` divides what tensor-parallel ranks look up
+// together, so that their tokens are counted once.
 #include "services/controller/job/tokens.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// The order of `declared` is part of a protocol: agents know a declaration by its number (from 1),
+// report by it which ones were used, and TitlesOf names unused ones by it. expertRouting is
+// therefore one more entry at the end and never in between. A declaration must name a kernel or a
+// line, since one without either would answer for every value that the host reads.
 #include "services/controller/job/values.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// Points that are known are never computed again, so what decides them must not change under them:
+// only fields that steer the work may. The patch itself is checked, and also the document that it
+// would give. A field that cannot change may still be in the patch with the value it has, because
+// clients often send back the whole document. On Kubernetes kubectl can change the spec without
+// this check; FixedDigestOf lets the controller notice it.
 #include "services/controller/sweep/change.h"
 
 #include <algorithm>

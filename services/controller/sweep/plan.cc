@@ -1,3 +1,10 @@
+// A plan has no memory besides the status and the jobs: names carry the state. NAME-p3 is the job
+// of the third point, NAME-run2 a run that records for the second group of points, and a further -2
+// is a second attempt. Points that differ only in what a recording can answer (IsReplayed) form a
+// group: the program runs once, and each point is a replay. Rows that are over are taken from the
+// status before, as their jobs may have been deleted since. An attempt that a stopped controller
+// interrupted is repeated without limit, one that a lost controller interrupted kSweepRestartsMax
+// times, since it may be what made the controller die.
 #include "services/controller/sweep/plan.h"
 
 #include <algorithm>
@@ -164,6 +171,9 @@ class SweepPlanner {
     return BeginPoint(point, attempt);
   }
 
+  // A point is a replay once the run of its group has left a recording. It runs the program itself
+  // if a recording would serve it alone, or if there is none to be had; a point that sweeps a
+  // factor of replays cannot, and is refused then.
   json BeginPoint(const SweepPoint& point, const Attempts& attempt) {
     const bool needs_replay = std::ranges::any_of(
         point, [](const auto& field) { return field.first.starts_with("replay."); });

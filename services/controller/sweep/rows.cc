@@ -1,3 +1,8 @@
+// The front is the Pareto front of throughput against cost, or, without prices, against memory
+// headroom: a row is on it if no other is at least as good in both and better in one. Rows must be
+// comparable for that. As soon as one prediction lacks tokens, all are measured in iterations, and
+// costs go by 1000 iterations instead of a million tokens. A point that does not fit its memory is
+// never on the front. Every pair is compared, which bounded numbers of points allow.
 #include "services/controller/sweep/rows.h"
 
 #include <algorithm>

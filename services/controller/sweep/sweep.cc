@@ -1,3 +1,9 @@
+// A matrix may contain combinations that make no valid job, because some values exclude each other.
+// They are results ("refused") and not errors, so a sweep is accepted as soon as one point is
+// valid. IsReplayed is the contract with replays: a field belongs there only if a replay can take
+// another value of it without running the program again. ReplaySpecOf names the fields that a
+// replay keeps, so a new field of jobs is left out of replays until it is added there. The number
+// of points is bounded before any is made.
 #include "services/controller/sweep/sweep.h"
 
 #include <algorithm>
