@@ -1,3 +1,9 @@
+// A failed connection and an answer of 429 or 5xx are tried again, with one exception: a POST whose
+// answer was lost may have been carried out and must not happen twice. The other methods are
+// idempotent here. The first try may use an idle connection, which the server may have closed
+// meanwhile, so later tries open new ones. The token is read again every 30 s, because the kubelet
+// rotates the file. The mutex guards token and idle connections and is never held during a request.
+// A list is read in pages, and a watch begins at the version of the last page.
 #include "services/controller/kube/client.h"
 
 #include <httplib.h>

@@ -1,3 +1,9 @@
+// A watch may end at any time, and events are lost while none is open. The informer then goes on
+// from the last resourceVersion it has seen; bookmarks keep that recent where nothing changes. Only
+// if the server has forgotten that version (410 Gone) everything is listed again, and the
+// difference to the copy shows which changes and removals were missed. So a listener may miss
+// intermediate states, and has to act by the copy and not by the event. managedFields, which
+// nothing here reads, are dropped to save memory. Only the thread uses resource_version_.
 #include "services/controller/kube/informer.h"
 
 #include "services/base/log.h"

@@ -1,3 +1,9 @@
+// The algorithm is that of client-go's leader election. A Lease is written with the resourceVersion
+// that was read (Replace), so of two candidates one gets a conflict: the API server decides, not a
+// clock. Clocks of machines may differ, so renewTime is never compared with ours: another holder
+// counts as gone when its record has not changed for the duration, by our monotonic clock.
+// renewed_ns_ is the time before the write, and renew_deadline_ns must be less than duration_ns;
+// both together make the old holder stop before another can begin.
 #include "services/controller/kube/lease.h"
 
 #include <chrono>

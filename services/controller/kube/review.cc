@@ -1,3 +1,9 @@
+// Each request carries a token, and asking the API server about every one would cost up to two
+// calls. Answers are therefore kept for 30 s, which is also how long a revoked token or permission
+// still works. A token that is refused is not remembered, so a corrected set-up works at once.
+// Tokens themselves are not kept in memory: the key is a SHA-256 of audience and token. No lock is
+// held during a request, so two threads may ask for the same, which is harmless. kRememberedMax
+// bounds the memory against callers that send ever new tokens.
 #include "services/controller/kube/review.h"
 
 #include <openssl/sha.h>

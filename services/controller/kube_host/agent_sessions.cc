@@ -1,3 +1,9 @@
+// Labels and owner references of a pod are written by any user who may create pods in the
+// namespace, so they prove nothing. The token is bound to a pod by the API server; the pod's owner
+// is looked up, and that Job's uid must be the one that the controller got when it created the Job.
+// Attach blocks the thread of the agent's stream until all agents of the run are there, because the
+// address of the first server's pod is part of each assignment. Informers have locks of their own,
+// so FindPod runs without the lock of the runs. A pod that no run takes is refused after 10 s.
 #include "services/controller/kube_host/agent_sessions.h"
 
 #include <algorithm>

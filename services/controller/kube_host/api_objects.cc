@@ -1,3 +1,8 @@
+// Errors of the API server become those of our API here and nowhere else, fields of its causes
+// included, which become JSON pointers. Writes are made in the name of the user (impersonation), so
+// that admission, quotas and the audit log see the user and not the controller; the annotation with
+// the creator is set after the user's document is read, so it cannot be forged. Deleting names the
+// uid that was read: an object that was created under the same name meanwhile is another one.
 #include "services/controller/kube_host/api_objects.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// Admission follows from the jobs that the informer shows, and that picture lags behind. A job that
+// has been granted a place still looks as if it waited until its run and its status exist, so
+// `admitted_` remembers the grant; without it more jobs than allowed could start. Nothing is
+// stored: a new leader computes the same from statuses and creation times. Only jobs near the front
+// are looked at when a place gets free, as each look costs a reconciliation.
 #include "services/controller/kube_host/job_admission.h"
 
 #include "services/base/utc.h"

@@ -1,3 +1,10 @@
+// Every replica answers from the API server, which holds all state but the files of jobs. Gets and
+// lists go to it directly, so a client sees its own writes; the informer's copy serves those who
+// wait for changes. An Idempotency-Key becomes a label as a hash, because keys may have characters
+// and lengths that labels may not, and the digest of the body an annotation. Without a name in the
+// document the name follows from the key, so of two equal requests at one moment the API server
+// lets one create. Logs are merged by timestamps and end one second ago: lines of other pods may
+// still be on their way until then.
 #include "services/controller/kube_host/kube_api.h"
 
 #include <algorithm>

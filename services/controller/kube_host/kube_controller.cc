@@ -1,3 +1,10 @@
+// Reconciling is level-based: an event only puts a key into the queue, which gives a key to one
+// worker at a time. The worker observes everything anew, a pure function plans, and Apply writes
+// the status before it creates or removes objects, so that no decision is taken twice. Watches lag
+// behind writes: an object older than our last write of it is left for a moment (IsBehind). Runs
+// exist in memory only, since agents' streams cannot be handed over; a new leader begins their jobs
+// again. Calls to the API server are made without the lock of the runs. Progress is written every 5
+// s at most, to spare etcd.
 #include "services/controller/kube_host/kube_controller.h"
 
 #include "services/base/log.h"

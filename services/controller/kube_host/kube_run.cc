@@ -1,3 +1,9 @@
+// A run is assembled when the last agent has connected: ranks need each other from the start, and
+// limits that count from the admission must include the wait (admitted_before_ns). NotePod is
+// called for each change of a pod because what disturbed it is visible for a short time only. Once
+// one pod has ended or the controller removes the Job, the deletion of other pods is a consequence
+// and no disruption. The port for the ranks is fixed, as each pod has a network namespace of its
+// own.
 #include "services/controller/kube_host/kube_run.h"
 
 #include <algorithm>

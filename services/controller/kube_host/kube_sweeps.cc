@@ -1,3 +1,8 @@
+// Like KubeApi, this keeps no state besides an informer's copy, which serves those who wait. A
+// patch is checked by the function that embedded mode uses, so both modes allow the same changes.
+// The annotation with the creator must survive a patch: a null for all annotations is rewritten to
+// a null for each other one, and any other value for it is a problem. Fields that reach beyond the
+// user's rights are checked in the matrix as well.
 #include "services/controller/kube_host/kube_sweeps.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// The status of a job names the controller that has its files, and a user who may write a status
+// could name a machine of their own. The user's token goes along with the request, so the address
+// must first be found among the EndpointSlices of this installation's Service; endpoints count
+// whether they are ready or not. The answer is written to a copy and bounded by what a job may
+// send: a peer is trusted with the token, not with the disk.
 #include "services/controller/kube_host/peer_output.h"
 
 #include <httplib.h>

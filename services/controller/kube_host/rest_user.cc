@@ -1,3 +1,9 @@
+// The controller creates pods for every user who may create simulation jobs, so a job's document
+// must not reach what its author could not reach by pods of their own (a confused deputy): node
+// paths, Secrets, claims, other ServiceAccounts. The test is the permission to create pods in the
+// namespace, which already reaches all of that. A sweep can fill in such fields by its matrix, at
+// any depth of a value, so paths and values are both searched; a match in excess only asks for the
+// permission.
 #include "services/controller/kube_host/rest_user.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// A status that does not fit beside its spec would be refused at every try, for ever. The writer
+// then stores a short status that says so, and remembers the generation, so that the object rests
+// until its spec changes. written_ holds the version of the last write: a worker compares it with
+// the informer's copy before it decides again. Conflicts are not counted as failures, since the
+// object is looked at again. An event's name contains a hash of its content and time, as names of
+// events have to be unique.
 #include "services/controller/kube_host/status_writer.h"
 
 #include "services/base/hash.h"

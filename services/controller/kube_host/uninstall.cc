@@ -1,3 +1,8 @@
+// The order is what makes an uninstall complete. Controllers go first, because they would create
+// again what is removed; jobs are put off next, so that the next installation finds them waiting;
+// then their objects go. Each step is repeatable, since Helm may run the hook again after a
+// failure. Objects are deleted by uid, and only if a resource of ours is their controller: labels
+// alone can be copied onto anything.
 #include "services/controller/kube_host/uninstall.h"
 
 #include <algorithm>

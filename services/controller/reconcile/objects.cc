@@ -1,3 +1,11 @@
+// The functions are pure, and equal inputs give equal objects, so applying them again changes
+// nothing. The user's image may lack a C library that suits us, so an init container copies agent,
+// shim, loader and libraries into an emptyDir, and the loader starts the agent by its path.
+// Containers meet the "restricted" level of Pod Security unless a job asks for less. A user's
+// podTemplate may change placement and security settings, but labels of ours win. backoffLimit is
+// 0: when one pod fails all ranks have to begin again, which is the controller's decision. The
+// Service is headless and publishes pods that are not ready, for names of servers from the first
+// moment.
 #include "services/controller/reconcile/objects.h"
 
 #include <cstdint>

@@ -1,3 +1,9 @@
+// Kubernetes reports most causes as text, so the tables here list the reasons that kubelet,
+// scheduler and registries use; an image error that is not listed counts as one that may pass. The
+// order of the sources matters: the condition DisruptionTarget is set before a pod is disturbed and
+// is the most reliable one, the status of the pod follows, and last the readiness that a node
+// controller takes away. A container that was killed says nothing of the cause, so its last line of
+// output is not quoted.
 #include "services/controller/reconcile/pod_state.h"
 
 #include <algorithm>
