@@ -1,3 +1,8 @@
+// Names and help texts are part of the interface: dashboards and alerts refer to them. Series with
+// the name of a job or sweep go through BoundedSeries, which forgets them with the object; others
+// have labels with a fixed set of values (an unknown HTTP method counts as "other"). The store
+// reports failed writes as a total since its start, so SetStore adds the difference: a Prometheus
+// counter cannot be set.
 #include "services/controller/metrics/metrics.h"
 
 namespace eidolon::controller::metrics {

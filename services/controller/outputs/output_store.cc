@@ -1,3 +1,9 @@
+// bytes_ counts the kept files and the parts of running jobs, each part before it is written.
+// Reserving first keeps both within the bound at every moment, and not only after a clean-up.
+// Reserve makes room by removing kept files, the oldest first, but never for more than would fit
+// without any of them. A restart knows nothing of parts and copies and removes them; the kept files
+// are found again in the order of their write times. The path contains the uid, so that a later job
+// of the same name never gets an earlier one's files.
 #include "services/controller/outputs/output_store.h"
 
 #include <stdlib.h>

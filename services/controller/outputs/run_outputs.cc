@@ -1,3 +1,10 @@
+// Files of a timeline and of a recording can be put behind each other, so the servers' parts become
+// one file by appending, without reading what they hold. An output is kept as a whole or not at
+// all: a timeline without one server would look like a server that did nothing. The first error of
+// a file is final, and later parts of it are dropped. bytes_ are the bytes that this run has
+// reserved in the store; they belong to the store once it keeps the file, and the destructor
+// releases the rest. Each server's file is removed as soon as it is appended, which keeps the need
+// for disk space near once the size.
 #include "services/controller/outputs/run_outputs.h"
 
 #include <filesystem>

@@ -1,3 +1,9 @@
+// A browser loads no ES modules from file://, so the page's modules are bundled into one script.
+// The bundler knows the few forms in which the page imports and exports, line by line, and checks
+// (CHECK) what it relies on; the files are compiled in, so a failed check is a bug of the page and
+// never the user's doing. Each module becomes a function, which keeps its names to itself. Data is
+// escaped ("<") so that it cannot end its script element, and the nonce is a hash of the content,
+// so that equal reports are equal files.
 #include "services/controller/page/report_file.h"
 
 #include <algorithm>

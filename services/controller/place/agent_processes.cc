@@ -1,3 +1,10 @@
+// PR_SET_PDEATHSIG fires when the thread ends that forked, not the process. One thread with the
+// life of this object therefore forks, watches and reaps; Start waits for it and must not be called
+// from on_exit, which runs on it. A process number is safe to signal only until its process is
+// reaped, so signals go to entries of children_ under the lock, and an end is seen with WNOWAIT
+// first: the process group is killed while the number still belongs to the child. Between fork and
+// exec the child makes system calls only, as another thread may hold the allocator's lock. What a
+// killed agent leaves becomes a child of this program (a subreaper) and is killed in EndOrphans.
 #include "services/controller/place/agent_processes.h"
 
 #include <dirent.h>
@@ -234,6 +241,8 @@ class AgentProcesses::Watcher {
     for (Request& request : requests) request.answer->set_value(Fork(request));
   }
 
+  // The pipe shows what became of exec: it closes the pipe, which reads as its end, and a child
+  // that fails writes its errno first.
   Result<int> Fork(Request& request) {
     int pipe_fds[2];
     if (pipe2(pipe_fds, O_CLOEXEC) != 0) {

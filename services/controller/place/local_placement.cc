@@ -1,3 +1,8 @@
+// An agent may end before Start returns, and its end is reported on the thread that also starts
+// processes. So the entry in agents_ is made first, with number 0, and the lock is free while a
+// process starts. Settings and the token go by environment: the command line of a process is
+// visible to every user of the machine. When an agent has ended, its run directory identifies what
+// it left, and all of that is killed before the end is reported.
 #include "services/controller/place/local_placement.h"
 
 #include <csignal>

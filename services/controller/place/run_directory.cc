@@ -1,3 +1,10 @@
+// The default root is below /tmp where there is no XDG_RUNTIME_DIR, and there other users may make
+// the folder first. PrepareRoot therefore opens it without following links and decides by the
+// descriptor who owns it. Whether a folder is left behind is decided by a lock and not by a process
+// number: the kernel frees the lock with the process, and no other process can inherit it by
+// chance. A folder without an owner file is either being made or half removed; its content and its
+// age (kMakingMax) tell them apart. The destructor removes the folder before it gives up the lock,
+// so that no other controller cleans up at the same time.
 #include "services/controller/place/run_directory.h"
 
 #include <fcntl.h>

@@ -1,3 +1,9 @@
+// The control thread and those of REST wait for these calls, so each has a deadline: a service that
+// hangs costs seconds and not the controller. Reconnecting is fast and constant (200 ms), because
+// gRPC's own back-off would leave a service that is back unused for up to two minutes. RegisterJob
+// carries everything by which the network differs between jobs, NCCL's variables included, sorted
+// so that equal jobs send equal requests. Failing to remove a job is only logged: nothing of the
+// controller depends on it.
 #include "services/controller/simulators/simulator_clients.h"
 
 #include <grpcpp/grpcpp.h>
