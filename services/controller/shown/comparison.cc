@@ -1,3 +1,9 @@
+// Both documents may come from other versions, so every access tolerates missing and differing
+// types, and a value that one of them lacks is left out and not compared with zero. Times of
+// kernels are divided by the ranks of their job, which makes jobs of different sizes comparable.
+// The breakdown is compared in seconds: shares of two different lengths would show a change where
+// nothing changed. Fields of the cluster come from the prediction's target if both have one, since
+// it has all presets resolved; otherwise a preset and its expansion would differ.
 #include "services/controller/shown/comparison.h"
 
 #include <algorithm>

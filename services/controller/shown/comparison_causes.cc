@@ -1,3 +1,9 @@
+// The parts of the breakdown add up to the time, so the differences of the parts add up to its
+// difference. For computation a kernel's difference is split exactly: (n2 - n1) * t1 for the number
+// of launches and n2 * (t2 - t1) for their length, with n launches of mean length t. The sum of all
+// causes may miss the difference, because kernels overlap and long lists are cut; the rest is
+// reported as unexplained and never distributed. Kernels are grouped by family, so that a kernel
+// that replaces another one is one cause and not two. Seconds are those of an iteration and rank.
 #include "services/controller/shown/comparison_causes.h"
 
 #include <algorithm>

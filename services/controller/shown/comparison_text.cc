@@ -1,3 +1,8 @@
+// The document of CompareJobs has all rows, and this file decides what fits a screen. Two times
+// that would be printed alike are called the same, because a factor of 1.000 would only confuse.
+// Overlapping bands do not decide which job is faster: both predictions use the same models, and
+// errors that both share cancel in the ratio. Names of kernels and fields may contain anything, so
+// they are made printable before they reach a terminal.
 #include "services/controller/shown/comparison_text.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// Output of a job is untrusted: escape sequences can rewrite a terminal's screen or title, and
+// bidirectional controls can make text look like other text (CVE-2021-42574). So every character is
+// decoded and judged by its code point. C1 controls (0x80 to 0x9f) count as well, since some
+// terminals obey them. Overlong forms, surrogates and values above 0x10ffff are not valid UTF-8
+// (RFC 3629) and are shown byte by byte; after an invalid byte decoding goes on with the next one.
+// The beginning of a character at the end of a part waits for its rest, as parts are cut anywhere.
 #include "services/controller/shown/printable.h"
 
 #include <cstdio>
