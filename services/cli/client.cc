@@ -1,3 +1,8 @@
+// A command talks to an embedded controller over a Unix socket, where the kernel identifies the
+// user and no token has to be kept. The HTTP library connects to TCP only, so UnixClient replaces
+// the one function that makes the connection. Each request has a connection of its own: commands
+// are short, and a stream must not hold up a request. A failed answer is a problem document; all of
+// its errors are printed, since a user wants to correct a file once.
 #include "services/cli/client.h"
 
 #include <httplib.h>

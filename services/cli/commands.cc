@@ -1,3 +1,8 @@
+// Parsing only chooses an action; main runs it after parsing, so that wrong flags fail before
+// anything happens. Flags live in a shared struct that the callbacks own, as they have to outlive
+// this function. Messages of errors may quote programs and servers and are made printable for a
+// terminal, but not for a file, which should get the bytes. A check of a store reads records with
+// secrets, hence its umask: the copies it makes are for their owner alone.
 #include "services/cli/commands.h"
 
 #include <sys/stat.h>

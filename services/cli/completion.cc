@@ -1,3 +1,8 @@
+// The scripts are generated from the tree that CLI11 parses with, so a new command or flag
+// completes without another change. A script walks over the words that were typed and keeps the
+// path of commands so far; everything behind "--" belongs to the user's program and is completed as
+// file names. Fish has conditions instead of a loop, so each row becomes lines with the commands
+// that must have been seen.
 #include "services/cli/completion.h"
 
 #include <CLI/CLI.hpp>

@@ -1,3 +1,8 @@
+// Most checks try what a job will do: an anonymous file is made and sized, 4 TiB of addresses are
+// reserved as the shim reserves them. Torch is not imported, which takes long: its file version.py
+// has the answer. A missing thing without which no job runs is bad; one that slows jobs down or
+// limits their size is a warning and leaves the exit status at 0. The text of a finding says what
+// to do. Judging torch's answer is separate from asking, so that tests need no torch.
 #include "services/cli/doctor.h"
 
 #include <sys/mman.h>

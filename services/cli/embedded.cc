@@ -1,3 +1,9 @@
+// All services run in this process and meet over gRPC on Unix sockets in a folder of this user, the
+// same way as they meet in a cluster: there is one code path, and agents need no port. Jobs run as
+// the same user and could open the sockets, so every call carries a token, and a job's token gives
+// access to its own job only. Parts start in the order in which they need each other's addresses
+// and are destroyed in reverse. Threads are checked first, so that a limit that is too low is an
+// error here and not a failure later.
 #include "services/cli/embedded.h"
 
 #include <optional>

@@ -1,3 +1,8 @@
+// The OpenAPI document is compiled in and is the one that REST serves, so `explain` and the
+// interface cannot differ. References and lists are followed in one function, because a path of
+// fields does not show where either occurs; their depth is bounded, in case a reference leads back
+// to itself. A description at the place of use goes before that of the referenced type, as it is
+// more specific.
 #include "services/cli/explain.h"
 
 #include <nlohmann/json.hpp>

@@ -1,3 +1,8 @@
+// Logs and events are two streams in two threads, because either may be silent for hours. The job's
+// end is taken from the events; the log's stream then ends by itself after its last line, so
+// joining its thread is what makes output complete before the report. Exit statuses are an
+// interface for scripts: fewer iterations than wanted give a prediction and still a status of their
+// own.
 #include "services/cli/follow.h"
 
 #include <nlohmann/json.hpp>

@@ -1,3 +1,8 @@
+// A replay is an ordinary job whose spec names a recording, so everything behind the document is
+// the same as for a run. The spec is built from a list of fields that a replay keeps; what only a
+// running program needs (code, outputs) is left out, and folding is off, as a recording has every
+// rank. A replay without changes gives the prediction of its run to the last digit, and
+// ArePredictedAlike compares exactly that: times in picoseconds, memory, breakdown and coverage.
 #include "services/cli/replay_document.h"
 
 #include <algorithm>

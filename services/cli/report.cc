@@ -1,3 +1,8 @@
+// The report is written from the JSON document alone, whichever version wrote it: every part checks
+// for its fields and is empty without them. Text of a program must not reach a terminal as escape
+// sequences: Line makes its text printable, and what bypasses Line has to do so itself. The order
+// of the parts follows the questions of a reader: what came out, what limits it, where time goes,
+// how sure it is.
 #include "services/cli/report.h"
 
 #include <algorithm>

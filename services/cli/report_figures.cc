@@ -1,3 +1,8 @@
+// Functions named Describe... return a phrase, which other tables of this command use as well, and
+// those named Format... return whole lines. Each copes with documents of earlier versions, which
+// have fewer fields, and is empty where there is nothing to say. Prices are computed here and not
+// by the controller, because they do not belong to a prediction: they are seconds times GPUs times
+// the price of an hour, in whatever currency the user means.
 #include "services/cli/report_figures.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// The controller has computed and ordered the entries; this file only chooses how many of them fit
+// a screen. Without a critical path (outputs.timeline makes one) the section is empty. It covers
+// one iteration or the whole program, and it may lack operations that were left out of the
+// timeline: the line about its extent says so, as the figures mean little without it.
 #include "services/cli/report_path.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// `run` is `up`, `submit` and `get` in one process: it starts the services, sends the job over the
+// same REST interface, and stops them. So a prediction never depends on the way in which it was
+// asked for. Following takes a thread of its own, because the main thread waits for signals: an
+// interruption must still print what was measured so far, before the services end. The report and
+// the program's output share standard output; documents (-o json) get it alone, and the output goes
+// to standard error.
 #include <sys/stat.h>
 #include <unistd.h>
 

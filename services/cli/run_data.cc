@@ -1,3 +1,9 @@
+// A killed run leaves its folder, and a later run must know whether the folder is still in use.
+// Process numbers do not answer that across containers or machines, so each owner holds a flock on
+// the folder itself, which the kernel releases with the process. Between mkdtemp and flock another
+// command may take a new folder for a left one; IsThere compares device and inode of name and
+// descriptor to notice it, and another name is tried. The temporary folder is shared with other
+// users: only directories of this user are touched, and links are not followed.
 #include "services/cli/run_data.h"
 
 #include <fcntl.h>

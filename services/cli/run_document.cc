@@ -1,3 +1,8 @@
+// Flags become a document, and the controller alone checks it: a limit that was also here could
+// differ from it. A flag that was not given is left out of the document, so the defaults are those
+// of the controller as well. Only the cluster gets defaults here: one server with a GPU for each of
+// its ranks. Paths are made absolute where the command runs, since the controller may run in
+// another folder. A FIFO is refused as a file, as opening one waits for a writer.
 #include "services/cli/run_document.h"
 
 #include <filesystem>

@@ -1,3 +1,8 @@
+// Tables, CSV and SVG are written from the same rows, whose order and front the controller's
+// functions decide. Names of points contain values from a user's file: they are made printable for
+// a terminal, escaped for SVG, and for CSV kept from being taken for formulas by a spreadsheet (CSV
+// injection). Numbers in CSV have 17 significant digits, which a double needs to be read back
+// exactly.
 #include "services/cli/sweep.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// `up` serves until a signal comes. Its address goes to a file of the data folder, where other
+// commands look for it; the file is renamed into place, so a reader that polls never sees half of
+// an address. The link that opens the page holds a code that logs in once, so it is printed on a
+// terminal only: output in a file may be readable by others. The umask protects what this process
+// writes, and jobs get the user's own one back. no_new_privs is set first, as a job's program that
+// gained another user's rights could not be ended.
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,3 +1,9 @@
+// Each question is one change of the recorded job, and the answer is a replay, so interactions that
+// a bound per cause would miss are simulated. Communication that is hidden as well as can be has no
+// single replay: its time is the larger one of the work without communication and the communication
+// without work, which is a lower bound. Questions that make no sense for the job are not asked,
+// such as NICs of a single server. An answer counts only if its job has completed; memory that
+// would not fit is stated beside it.
 #include "services/cli/what_if.h"
 
 #include <algorithm>

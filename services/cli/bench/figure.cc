@@ -1,3 +1,7 @@
+// A figure that could not be measured stays in the table with the reason, because a row that
+// vanishes would look like a goal that is met: MeetsAllGoals counts it as missed if it has a goal.
+// The table rounds to four significant digits, and the JSON document has the exact values. The
+// direction of a goal belongs to it: for some figures less is better.
 #include "services/cli/bench/figure.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// Output goes to anonymous files in memory and not to pipes: a program stops when a pipe is full,
+// so both would have to be read at once, by threads or poll, which would compete with what is
+// measured. The files are read after the program has ended. Of a failed program the last line of
+// stderr is shown, which for Python is the exception itself.
 #include "services/cli/bench/program.h"
 
 #include <fcntl.h>

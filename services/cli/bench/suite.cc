@@ -1,3 +1,9 @@
+// A figure is only worth something beside a scale, so most notes give one: the cost of a plain
+// call, the memory of the stock import. Programs are started one after another, since two at a time
+// would measure each other. They report by lines with a fixed mark, and a number that is missing
+// becomes a figure that was not measured, never zero. Without torch its figures, and those that
+// need its library, are not measured, and the others are. Resident memory is in units of 2^20
+// bytes.
 #include "services/cli/bench/suite.h"
 
 #include <map>

@@ -1,3 +1,8 @@
+// Speeds are events per second of processor time (starts and ends of flows), because wall time on a
+// shared machine measures the others too; of three rounds the best counts for the same reason. The
+// first workloads are those of published comparisons of flow simulators, so SimGrid's figures stand
+// beside ours; they are constants, recorded once, and compare.py measures both anew. Rows about
+// memory check that it follows the number of live flows and not of all flows that ever were.
 #include "services/cli/net/bench_table.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// The table has the columns of nccl-tests, so that it can be read beside a measured one: algbw is
+// bytes over time, and busbw scales it by the factor of the collective (n ranks: 2 (n-1)/n for an
+// all-reduce), which makes it comparable with a link. A time is the latency plus the transfer, and
+// the transfer takes as long as the slower one of NCCL's own rate and the fabric. A note says where
+// the fabric was slower. The same functions cost collectives in jobs.
 #include "services/cli/net/collective_table.h"
 
 #include <algorithm>

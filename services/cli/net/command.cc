@@ -1,3 +1,7 @@
+// These commands call the library of the network service directly, without a service or a job: they
+// serve to check the model by itself. Where a cluster is needed, it is a preset's name or a file.
+// `validate` prints the model's errors against published logs, which are part of the program, and
+// with --fit the table of corrections that is compiled into the model, so both can be reproduced.
 #include "services/cli/net/command.h"
 
 #include <CLI/CLI.hpp>

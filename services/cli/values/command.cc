@@ -1,3 +1,7 @@
+// The machine code to explain comes from the user's torch, so its library is found by asking
+// python3 without importing torch, which takes long. The check replaces this process (exec) by the
+// agent that runs a single program, so its exit status and signals are the check's own. That agent
+// and the script are parts of the build and source trees, so `check` works there only.
 #include "services/cli/values/command.h"
 
 #include <unistd.h>

@@ -1,3 +1,9 @@
+// A file may be a cubin or a library with many fat binaries, each of which holds code for several
+// devices. The code for the device in question is chosen (FatBinary::Choose), as another device's
+// would explain code that never runs. The magic number may occur in other data by chance: what does
+// not parse there is skipped by four bytes. The first kernel that matches is explained and the
+// others are listed, so a pattern can be made longer. PTX is passed over, as it is not what is
+// interpreted.
 #include "services/cli/values/explain.h"
 
 #include <algorithm>
