@@ -1,3 +1,9 @@
+// All conversions go through double. It represents every value of every format here exactly, and
+// scaling by a power of two is exact, so a value is rounded once: when it is counted in units of
+// its last mantissa bit. A detour through float would round twice and be off in ties. nearbyint
+// rounds as the thread's rounding mode says; callers must leave the default (to nearest, ties to
+// even). The functions for 16 bits repeat the general ones without their branches: float holds
+// every half and bfloat16, and moving bits is enough in that direction.
 #include "services/base/small_float.h"
 
 #include <algorithm>
@@ -77,6 +83,8 @@ std::uint16_t Encode(SmallFloat format, double value) {
   return static_cast<std::uint16_t>(sign | bits);
 }
 
+// The exponent's bias changes from 15 to 127, hence the 112; a subnormal number counts units of
+// 2^-24.
 float HalfToFloat(std::uint16_t bits) {
   const std::uint32_t sign = std::uint32_t{bits & 0x8000u} << 16;
   const std::uint32_t exponent = bits >> 10 & 31;

@@ -1,3 +1,8 @@
+// Nothing here depends on the locale, which is why neither streams nor the C library's functions
+// are used: the shim runs this code within host programs, which may have set a locale that writes
+// and expects a decimal comma. from_chars accepts a leading part of a text, so every parser also
+// checks that nothing is left. A suggestion counts an exchange of two neighbouring characters as
+// one edit, because that is how names are mistyped; three rows of the table are enough for it.
 #include "services/base/text.h"
 
 #define FMT_HEADER_ONLY  // Nothing to link: the shim lives in processes that may hold another fmt.

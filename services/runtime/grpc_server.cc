@@ -1,3 +1,10 @@
+// A TCP server does not listen through gRPC: TcpFront accepts, so that it can bound connections,
+// and hands descriptors to gRPC's acceptor. The order of calls follows from that. The acceptor must
+// exist before the server is built, the front accepts only once the server runs, and it stops
+// before the server ends, because no descriptor may be handed to a server that is gone. The
+// acceptor is destroyed after the server. A Unix socket is bound by gRPC itself, with the mode that
+// the process's umask gives, and closed to others a moment later; until then its folder's mode
+// protects it.
 #include "services/runtime/grpc_server.h"
 
 #include <grpcpp/ext/health_check_service_server_builder_option.h>

@@ -1,3 +1,8 @@
+// One thread and one poll serve all connections without blocking, so a client that is silent or
+// reads slowly delays no other. A connection first collects its request's head, then sends its
+// answer; whether the answer is empty says which. The page is made on this thread too, so a slow
+// page delays all connections. In the loop `polled[i + 2]` belongs to `connections_[i]`: entries
+// are erased from the back, and new ones are accepted only after all have been visited.
 #include "services/runtime/metrics_listener.h"
 
 #include <netdb.h>

@@ -1,3 +1,10 @@
+// gRPC closes a connection without saying so, hence the count of open connections cannot be kept by
+// events. Each connection that was handed on is remembered by its descriptor and its socket's
+// inode: once the descriptor is closed, or means another socket, the inode differs. This costs a
+// system call each, so it is checked only when a limit is reached. At most half of the process's
+// descriptors go to connections; the rest stays for files and sockets of the service. When none is
+// left, a listening socket remains readable and poll would spin, so the thread leaves listeners out
+// for a moment.
 #include "services/runtime/tcp_front.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,10 @@
+// A service verifies a token by itself: it keeps no state, sends no request and needs no secret.
+// The signature is checked before the payload is parsed, so no field of an unsigned payload is ever
+// interpreted. The payload is lines of text, hence Issue requires that a job's name has no line
+// break, which would let it add fields. The first line states purpose and version: a signature that
+// the same key made for something else does not make a token. Keys and signatures are those of
+// Ed25519 (RFC 8032): 32 and 64 bytes. Unix time bounds a token's life, because machines compare
+// it.
 #include "services/runtime/token.h"
 
 #include <grpcpp/grpcpp.h>

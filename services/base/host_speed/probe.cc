@@ -1,3 +1,9 @@
+// The work is generated instead of written: 384 instances of one template differ in their
+// constants, so each has instructions of its own, and data decide which one runs next. A loop over
+// a large array would measure memory bandwidth; a loop within one function would stay in the
+// first-level caches and in the branch predictor, which a dispatcher does not. Every run starts
+// from the same state, so only its time varies, never its instructions. The reference times in the
+// header hold for exactly this code: a change of a constant or of a step invalidates them.
 #include "services/base/host_speed/probe.h"
 
 #include <algorithm>
@@ -104,6 +110,8 @@ std::uint64_t Probe::Run() noexcept {
   return x;
 }
 
+// Latencies decide, not how many units a core has: a round begins with the values that the one
+// before has left, and the empty assembly keeps the compiler from mixing or vectorizing rounds.
 std::uint64_t RunArithmetic() noexcept {
   constexpr int kRounds = 10'000;
   std::uint64_t a = 1;

@@ -1,3 +1,10 @@
+// A text of a few hundred bytes can stand for billions of values when each alias names a list of
+// aliases. So nothing is expanded to be counted: a value that has an anchor keeps its weight
+// (values, bytes, levels) once it is complete, and an alias adds that weight, whatever it holds. An
+// alias within its own value has no weight yet and is refused. Guard counts an event before it
+// hands it on, so the handler never builds what leaves the bounds. Counts include keys, which is
+// why twice the bound of values is compared. Errors leave as exceptions, because yaml-cpp offers no
+// other way out of its recursion; Read and CheckBounds catch them.
 #include "services/base/yaml/bounded.h"
 
 #include <yaml-cpp/yaml.h>

@@ -1,3 +1,9 @@
+// /proc is not a snapshot: processes start, end and change their parents while it is read. Nothing
+// here relies on one look. EndAll kills what it finds, looks again, and is done only when no root
+// is left: a process that was forked meanwhile loses its parent, becomes a child of this process
+// (its subreaper) and is found in the next round. Killing by process group or session would miss
+// those that made one of their own. A killed process must also be collected, or it stays in /proc
+// as a zombie and counts as left.
 #include "services/runtime/process/process_tree.h"
 
 #include <poll.h>
