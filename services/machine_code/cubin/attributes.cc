@@ -1,3 +1,9 @@
+// NVIDIA does not document these lists; `cuobjdump -elf` prints their entries with names that begin
+// with EIATTR_. Unknown attributes are skipped, so that newer compilers' cubins stay readable. What
+// fails and what is tolerated follows from the use. A launch copies arguments by the parameters'
+// layout, so a function's list that is cut short, or whose parameters are incomplete or overlap, is
+// an error. Registers, stack and branch targets only improve what is known about a kernel, so a
+// damaged list of those ends early.
 #include "services/machine_code/cubin/attributes.h"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// The format is undocumented; kinds and flags here are those that the fatbinary tool writes. Sizes
+// in a container are claims: each is compared with the payload before memory is allocated, because
+// a few damaged bytes could otherwise take gigabytes. A Zstandard frame mostly states its own size,
+// which has to agree; an LZ4 block does not, so the format's best ratio bounds it. Entries stay
+// packed until one is chosen, since a library holds the same program for many architectures and a
+// device loads one of them. Machine code wins over PTX, then the newer architecture, then the more
+// specific target.
 #include "services/machine_code/cubin/fat_binary.h"
 
 #include <lz4.h>

@@ -1,3 +1,9 @@
+// A cache entry's key is the hash of the payload as it is stored, packed: a later process finds its
+// index without unpacking or parsing anything. The target's suffix and the kind are mixed in,
+// because the same payload may stand in another container under other ones. The build is mixed into
+// the file's name, so that a program that reads code otherwise never opens this one's indices.
+// Whether the code runs on the device is checked on the index, at the end: a cubin or PTX text that
+// comes without a container states its architecture only inside.
 #include "services/machine_code/cubin/image.h"
 
 #include <fcntl.h>

@@ -1,3 +1,9 @@
+// Open checks everything once: size, hash, and that each offset and count stays within the block.
+// Lookups may then follow offsets without checks, in a file that any process could have damaged.
+// Rows must have no padding, which Put enforces: padding bytes would be undefined, and equal code
+// would give blocks with different hashes. The header is written twice, because its counts are
+// known only after the rows. Rows are sorted by name, so that a lookup is a binary search and needs
+// no table that a process would have to build.
 #include "services/machine_code/cubin/index.h"
 
 #include <algorithm>

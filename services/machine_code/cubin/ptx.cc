@@ -1,3 +1,9 @@
+// Libraries embed megabytes of PTX, of which launching needs a few lines for each kernel. So
+// instructions are not parsed: the parser understands directives at the top level and lets a body
+// pass by its braces. The one thing that matters inside a body is `.shared` where a statement
+// begins, which declares an array; elsewhere it qualifies another declaration. Offsets follow the C
+// rules of alignment, as the driver lays parameters out. Lengths come from the text, so a product
+// is bounded before it is computed.
 #include "services/machine_code/cubin/ptx.h"
 
 #include <algorithm>

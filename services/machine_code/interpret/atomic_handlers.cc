@@ -1,3 +1,9 @@
+// A launch's blocks run one after another in one thread, so an atomic is a plain read, change and
+// write; lanes of a warp take their turns by number. A GPU leaves the order open, hence any order
+// is a right one, and a fixed one makes runs repeat exactly. Sums of floating point numbers depend
+// on the order, so their last bits may differ from a GPU's. A field whose meaning is not known
+// gives no handler: refusing a kernel leaves its results unknown, while a wrong number would go on
+// unnoticed.
 #include <algorithm>
 #include <bit>
 #include <cstring>

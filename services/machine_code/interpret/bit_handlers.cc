@@ -1,3 +1,7 @@
+// LOP3 computes any function of three bits by a table of eight. AND, OR and XOR have loops of their
+// own, which compile to single vector instructions; the general way (ByTable) is a sum of products
+// over the table, with many instructions for each lane. Both must give the same. So must the
+// uniform versions (uniform_handlers.cc), which share the arithmetic in bit_math.h.
 #include <algorithm>
 #include <bit>
 

@@ -1,3 +1,9 @@
+// An index into the parameters lies in a constant bank of 64 KB, so bounds are kept in 16 bits, and
+// a number that may be larger has none. That makes arithmetic on bounds safe: sums and products of
+// 16-bit numbers do not overflow the 64 bits in which they are computed, and Bounds::Between drops
+// what became too large. The real computation may wrap around, which only larger numbers do; these
+// have no bounds. Operands with a sign, a carry or an upper half are not followed: a missing bound
+// makes the result less precise, never wrong.
 #include "services/machine_code/interpret/bounds.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// Dialects differ in where a few operations keep their fields. Moving fields once, when a kernel is
+// translated, keeps each operation at one handler, and the handlers free of questions about the
+// architecture. A word is only rewritten when the result does exactly the same; a field that 9.0
+// has no counterpart for makes the word unknown, and with it the kernel. Printing both words,
+// before and after, is how tests compare them.
 #include "services/machine_code/interpret/canonical.h"
 
 #include <array>

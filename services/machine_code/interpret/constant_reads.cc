@@ -1,3 +1,9 @@
+// A kernel's time is looked up by the parameter bytes that its code can read, so a byte that is
+// missed here would make two different launches one. The search therefore takes every step of the
+// code, reached or not, and errs on the wide side: eight bytes unless the operation is known to
+// take four. An indexed read means an element of an array whose length is not known here; where its
+// offset lies before the parameters, it counts from the first one, because the index may lead past
+// it.
 #include "services/machine_code/interpret/constant_reads.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// These handlers must move the group's counter themselves: the main loop (run.cc) does so for all
+// other instructions only, because a branch splits, moves or ends a group. A handler that forgets
+// it repeats its instruction for ever. Compilers also emit a way for diverged lanes: BRA.DIV leads
+// them to code that handles one lane after the other where all lanes have to take part. Here the
+// lanes wait for each other at that branch instead, so the code behind it never runs.
 #include <bit>
 
 #include "services/machine_code/interpret/handlers.h"

@@ -1,3 +1,10 @@
+// A GPU rounds a conversion once, in the direction that the instruction states. Double holds every
+// number of the narrower formats exactly, so most conversions go to double, round to integer if
+// asked to, and round once to the target. Integers of 64 bits do not fit into a double. For a
+// result in double they are added from two exact halves; for one in single precision the bits that
+// do not fit are folded into a last, sticky bit, which keeps the second rounding from meeting a tie
+// that is not one. Numbers out of range become the nearest end, as CUDA's conversions define it,
+// where C++ leaves it undefined.
 #include <array>
 #include <cmath>
 #include <limits>

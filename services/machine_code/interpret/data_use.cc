@@ -1,3 +1,8 @@
+// The texts by which instructions are printed (print.h) also state where an operation keeps its
+// operands, so the analysis reads those instead of a second table: a row that is added for printing
+// is known here at once. Operations whose texts are special, or that read more than they print,
+// follow in UseOf. Three readers interpret the texts, this one, the translation (translate.cc) and
+// the printer (print.cc); a new kind of operand must be added to all of them.
 #include "services/machine_code/interpret/data_use.h"
 
 #include <cctype>

@@ -1,3 +1,9 @@
+// The results feed indices, loop bounds and branches, so they have to be the GPU's to the last bit
+// where IEEE 754 defines them. The host's own operators do that for rounding to nearest, as the
+// code is compiled without contraction (widest.h). What differs is applied around them: denormals
+// flushed before and after if the instruction says so, the one NaN that GPUs produce, saturation
+// last. The special functions (MUFU) are computed in double; a GPU approximates them with a few
+// units in the last place of error, so those results are close and not equal.
 #include <array>
 #include <cmath>
 

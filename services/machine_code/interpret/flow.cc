@@ -1,3 +1,9 @@
+// A branch that values in memory decide matters for the code between it and the place where its
+// ways meet again. That place is the branch's immediate postdominator, found as dominators of the
+// reversed graph. A call does not make an edge of this graph: control goes on behind it, and the
+// function hangs beside as callee, or else every function that is called twice would join its
+// callers' ways. Ways that are not known are added, never left out, so what follows from the flow
+// can be too wide and not too narrow; decisions of a launch that was watched take ways out again.
 #include "services/machine_code/interpret/flow.h"
 
 #include <algorithm>

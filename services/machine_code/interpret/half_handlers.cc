@@ -1,3 +1,8 @@
+// Two numbers of 16 bits lie in a register, and both halves are computed at once. The arithmetic is
+// double's: products and sums of half precision numbers are exact there, so rounding to 16 bits is
+// the only one, as in the GPU. Of bfloat16 the exponents lie further apart, and a fused sum whose
+// addend is 2^53 times smaller than its product loses it before the result is rounded. A single
+// precision intermediate would round twice for half precision too.
 #include <array>
 #include <cmath>
 #include <optional>

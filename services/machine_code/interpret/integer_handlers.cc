@@ -1,3 +1,8 @@
+// Numbers are kept as unsigned words, in which sums wrap around as the GPU's do and in C++ without
+// undefined behaviour. A negative operand is its complement plus one. With a carry in (.X) it is
+// the complement alone, because the carry brings the one: that is how compilers subtract numbers of
+// several words. IADD3 and IMAD.WIDE, which compute addresses, have a short way without carries,
+// which compiles to vector instructions, and a full way; both must give the same.
 #include <algorithm>
 #include <array>
 

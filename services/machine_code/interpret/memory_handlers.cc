@@ -1,3 +1,9 @@
+// Every access goes through Reach (access.h), lane by lane, because each lane may leave memory,
+// meet an unknown byte or a page that must be marked; the first that cannot be done ends the
+// launch. A load writes its registers only after all lanes have read, since a target may hold the
+// address. What a GPU does asynchronously is done at once: a program that is right waits before it
+// looks, so it cannot tell. A load of a part of a word fills the rest of the register with zeros or
+// the sign.
 #include <array>
 #include <cstring>
 

@@ -1,3 +1,8 @@
+// A predicate is one bit a lane, so logic on predicates and votes are operations on one word for
+// the whole warp. Lanes that are not in the mask must not count in a vote, a match or a reduction,
+// and keep their own predicate. The clock that a program can read is the number of thread
+// instructions so far: it advances, so that loops which wait for time end, and it is the same in
+// every run.
 #include <algorithm>
 #include <bit>
 #include <cstring>

@@ -1,3 +1,10 @@
+// Kernels run here for the numbers that they compute, or to be counted; most are small. So starting
+// a launch has to be cheap. Blocks run one after another in memory that is used again, registers
+// are cleared only as far as the compiler gave them out, and warps that are known to have nothing
+// to do are accounted for and not run. None of it may change a result or the number of steps, which
+// limits refer to. Warps take turns of a bounded number of steps, since one may wait in a loop for
+// what another writes; where no group of any warp can move, the launch has come to a deadlock. All
+// is single-threaded and deterministic.
 #include "services/machine_code/interpret/run.h"
 
 #include <algorithm>

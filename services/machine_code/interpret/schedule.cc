@@ -1,3 +1,10 @@
+// Since Volta each lane has a program counter, and the hardware decides which lanes run together.
+// Any choice is right for a program that is right. The group with the lowest counter runs first,
+// because compilers put the place where ways meet behind the ways: groups that are ahead wait there
+// until the others come, and unite. The running group also stops where another one stands
+// (NextMeeting). The price is that a group which loops until a lane further on acts is never passed
+// over; such a launch ends at the limit of steps. Waiting counts only lanes that live, so an exit
+// must release, too.
 #include "services/machine_code/interpret/schedule.h"
 
 #include <algorithm>

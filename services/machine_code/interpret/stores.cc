@@ -1,3 +1,17 @@
+// This is an abstract interpretation: each block of the flow has a state with the origins of all
+// registers before it, blocks are applied to states, and states merge where ways meet, until
+// nothing changes. Origins only grow when they merge (Either), and there are finitely many, so this
+// ends. A target that is missed would be wrong, one too many is only imprecise: in doubt an origin
+// gets one more possibility.
+//
+// Beside the origin, `values` tells what memory's content may change. It spreads in three ways, of
+// which data flow is the easy one. A branch that values decide makes everything between it and its
+// meeting depend on them (decided_), since it may not happen. A register that was written on one
+// way and not on the other depends on them behind the meeting although nothing it was made of does
+// (chosen_, merges.h). Both make more branches depend on values, so Follow alternates data flow
+// (Settle) and branches (MarkDecided) to a common fixed point. A function's effects return to each
+// caller with only the places that it writes; all callers share its state, which is wider than
+// needed and needs no copy for each call.
 #include "services/machine_code/interpret/stores.h"
 
 #include <algorithm>

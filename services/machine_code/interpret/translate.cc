@@ -1,3 +1,10 @@
+// Everything that an instruction's bits say is looked up once here, because a step runs thousands
+// of times: the handler, rows instead of register numbers, immediates spread over all lanes, jumps
+// as indices. Operands point to immediates of the program, which is why those are in a deque, whose
+// elements stay where they are. A kernel is refused as a whole when one of its instructions has no
+// handler, or reads a constant of the driver's whose value is not known: running the rest would
+// give wrong numbers, not fewer. The lenient way is for counting, where values hardly matter and
+// every instruction does.
 #include <algorithm>
 #include <cstring>
 #include <string>

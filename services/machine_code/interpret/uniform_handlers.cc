@@ -1,3 +1,7 @@
+// Uniform instructions run once for a warp, so their operands are scalars and the mask of lanes is
+// not looked at. Uniform predicates are still kept as 32 equal bits: instructions of lanes take
+// them as operands. The arithmetic repeats that of integer_handlers.cc on one number; a rule about
+// carries or signs must be changed in both. Set drops a write to URZ, so that it stays zero.
 #include <bit>
 #include <cstring>
 

@@ -1,3 +1,8 @@
+// The twelve bits of an opcode lead straight into a table of 4,096 rows, one table for each
+// dialect: rows that all share, then what a dialect replaces or removes (Operation::kNone). A row
+// describes an operation only as far as its meaning is known. A word with a field that selects
+// something else must be unknown, not misread, which is what IsDescribed checks; a new variant
+// needs its row before its check goes.
 #include "services/machine_code/sass/form.h"
 
 #include <array>

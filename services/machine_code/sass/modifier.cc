@@ -1,3 +1,6 @@
+// A field's number selects a word of its list, so the order is the encoding. `.INVALIDn` is what
+// the disassembler prints for numbers without a meaning; they stay in the lists, because a list's
+// length also states how wide its field is where the form's text gives no width (print.cc).
 #include "services/machine_code/sass/modifier.h"
 
 #include <array>

@@ -1,3 +1,8 @@
+// The printer interprets the forms' texts, so that an operation needs a row and no code. Its output
+// must be the disassembler's to the character: that is how rows are tested, against what nvdisasm
+// prints for libraries' code, and how a field that was misunderstood is noticed. Text behind a
+// condition is always interpreted and then taken back, because the condition's end is only found by
+// doing so.
 #include "services/machine_code/sass/print.h"
 
 #include <bit>

@@ -1,3 +1,8 @@
+// The disassembler names a few operations by what they are used for and leaves out operands by
+// rules of their own, which the language of the forms' texts has no words for. The conditions here
+// are the disassembler's, found by comparing with it; some look odd (a multiplication by 2^16 or
+// 2^31 is not printed as a shift) and are right. Nothing depends on these names: the interpreter
+// looks at fields alone.
 #include "services/machine_code/sass/print_special.h"
 
 #include <bit>
