@@ -1,3 +1,11 @@
+// Memory works in sectors of 32 bytes and lines of 128, so what counts is how many different ones a
+// warp's lanes name, not how many bytes they take. The first-level cache is a set of sectors that
+// is emptied as a whole when the block's share is full: no order of use is kept, which makes an
+// access cheap. It holds loads alone; stores and atomics always go on to L2. Sectors carry the
+// number of misses when they were last touched (Stamp), from which the distance between two reads
+// follows. Every miss gets device memory's latency of an idle GPU; what L2 holds, and what a busy
+// memory adds, is known only for the whole launch (bounds.cc). Classes of operations are ranges of
+// sass::Operation: a new one must stand in its group.
 #include "services/timing/count/accesses.h"
 
 #include <algorithm>

@@ -1,3 +1,20 @@
+// This is a roofline with a roof for every part of a GPU, and rules for how parts overlap. Each
+// part gets the time that it would need if nothing else mattered (a Bound). What belongs to a
+// multiprocessor is computed for the busiest one: clocks of a block, times the blocks that it runs.
+// What all multiprocessors share (L2, device memory, starting blocks) is computed for the whole
+// grid. Within a field of Parts the longest bound counts; a new bound has to enter one of the
+// fields, since only they make the time.
+//
+// The longest part alone would be too short a time, because a warp that waits does not issue. A
+// plain kernel is a closed queue (overlap.h): its blocks, or groups of warps, wait by themselves
+// for the latency of memory and take turns at what serves them all, the multiprocessor's work and
+// memory combined by a sum of powers. Few customers give nearly the sum of both, many nearly the
+// longer one. Matrix instructions have their data brought while they run, so they hide memory and
+// latency but for the beginning and the end of each generation of blocks, in which all that run
+// together do the same (Beginnings). Latency is paid once for each generation.
+//
+// Clocks are of the boost clock; times are seconds. Constants name the measurement or publication
+// that they come from where there is one; none is fitted to a whole training step.
 #include "services/timing/count/bounds.h"
 
 #include <algorithm>
@@ -301,6 +318,7 @@ double CollidingSeconds(const Counts& counts, const gpu_model::GpuModel& gpu) {
 
 }  // namespace
 
+// The order matters in one place: FetchSeconds and Together read parts that have been added before.
 CountedTime TimeOf(const Counts& counts, const gpu_model::GpuModel& gpu) {
   const BlockCounts& block = counts.block;
   const Load load = LoadOf(counts, gpu);

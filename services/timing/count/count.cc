@@ -1,3 +1,15 @@
+// A launch may have millions of blocks, of which the budget of steps allows few, so the sample has
+// to show what the others do. The grid's corners show how far it reaches in memory, which blocks
+// touch the same, and whether those at one end of a side have more to do. Blocks spread over the
+// grid give the means. Where work grows evenly along a side, as under a causal mask, every count is
+// a line by least squares, so means of whichever blocks were run become those of the middle by
+// weights that depend on places alone (growth.h). Neighbours in a row show what blocks share where
+// L2 does not hold everything.
+//
+// No block may use more than half of the steps that are left, so that one without an end cannot
+// take them all. A block that was cut short gives no counts. Where corners are too long, means of
+// the shorter blocks would be too low without a sign of it, hence the launch is refused unless a
+// line foretells the longer ones.
 #include "services/timing/count/count.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// Counting takes up to 50 ms and every rank of a job asks for the same kernels, so the lock is held
+// while a launch is counted: the others wait for the result instead of repeating the work. A kernel
+// that cannot be counted is remembered in memory only; the next process tries again. A record's
+// file appears by renaming one whose name holds the process, so readers never see a part and two
+// writers do not meet. Code is kept up to a limit, the oldest goes first; a launch whose code is
+// gone is asked for again (WantsCode).
 #include "services/timing/count/counted_kernels.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// The text answers why a kernel takes its time, so each bound is shown as its share of the launch's
+// time; shares do not add up to 100 %, because parts overlap. The drawing is written as text,
+// without a library; names come from programs and are escaped. Both axes are logarithmic, hence
+// zero operations or bytes are drawn as one, and points outside at the edge.
 #include "services/timing/count/explain.h"
 
 #include <algorithm>

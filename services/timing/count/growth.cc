@@ -1,3 +1,9 @@
+// The value of a line of least squares at a place is a weighted sum of the values that were seen,
+// with weights that follow from places alone. So one set of weights serves all counts of a block,
+// which WeightsAt uses. An uneven grid ends later than its mean says: BusiestBlocks plays the
+// hardware's way of giving each multiprocessor the next block when one has ended, where resident
+// blocks share it evenly. Only the last blocks of a large grid are played, since they decide when
+// it ends; the work of all others is added as a mean.
 #include "services/timing/count/growth.h"
 
 #include <algorithm>

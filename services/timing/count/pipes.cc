@@ -1,3 +1,8 @@
+// Throughput belongs to a pipe, not to an operation, so the table of clocks has a row for each pipe
+// and differs by compute capability only there. Instructions that the interpreter has no row for
+// (WGMMA, tcgen05) are recognised by the bits of their words; PipeOf must look at them before it
+// takes a step without a form for kOther. Ranges of sass::Operation stand for groups, so a new
+// operation has to be put into its group there.
 #include "services/timing/count/pipes.h"
 
 #include "services/base/check.h"

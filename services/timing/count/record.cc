@@ -1,3 +1,9 @@
+// EachNumber and EachWhole are the only lists of fields: writing and reading visit the same one, so
+// a field cannot be written and then missed. Numbers are written with 17 digits, with which a
+// double comes back as it was. When a count changes its meaning, the number in the first line has
+// to rise, or old records would be taken for new ones. Records come from a folder in which other
+// processes write, so the size of the text, signs and the range of whole numbers are checked, and
+// growth.cc bounds what it allocates by them.
 #include "services/timing/count/record.h"
 
 #include <array>

@@ -1,3 +1,13 @@
+// Each step of a copy of the program runs Note, which counts and then calls the original handler.
+// Guards are taken out of the copy and applied here, because an instruction that no lane executes
+// is still issued. The handler gets the copy's step: handlers derive their own place from the
+// step's address, and the copy is the program that runs. Handlers are plain functions, so the watch
+// that counts is found through a variable of the thread.
+//
+// The interpreter runs warps in slices, one after another, which says nothing about time. So each
+// warp has a clock of its own, which advances by what the compiler wrote into the words: clocks
+// until the next instruction, scoreboards that it waits for, sets and frees. Warps meet in time
+// only at barriers of their block, by the time of the last arrival.
 #include "services/timing/count/watch.h"
 
 #include <algorithm>
