@@ -1,3 +1,10 @@
+// Attention kernels reach a share of the tensor cores' rate that depends mainly on the
+// implementation, the head size, the mask and the length. So published rates of one GPU become
+// curves, and another GPU's follow by its BF16 rate and a factor for the architecture that a
+// library was made for. Around that stand the losses of whole tiles: blocks of queries and keys
+// that are not full take as long as full ones, and the last wave of blocks leaves multiprocessors
+// idle. Decoding is different, bound by reading keys and values, and comes from rows of serving
+// stacks where there are any.
 #include "services/timing/model/attention_model.h"
 
 #include <algorithm>

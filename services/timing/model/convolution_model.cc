@@ -1,3 +1,9 @@
+// cuDNN has many kernels for one operation, each with padding and a rate of its own. KernelSeconds
+// therefore follows the library's choice: by type, groups, size of the window, layout of the
+// tensors and compute capability. Its order is part of the model, since later branches assume what
+// earlier ones have taken. Changes of layout are kernels of their own around it, and nothing is
+// faster than reading every tensor once. Conditions and shares come from published and measured
+// kernels, which the comments beside them name.
 #include "services/timing/model/convolution_model.h"
 
 #include <algorithm>

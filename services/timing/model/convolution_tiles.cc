@@ -1,3 +1,9 @@
+// An implicit GEMM is cut into tiles, and a GPU works through whole waves of them. A kernel's time
+// is the waves, times the time of one tile at a share of the multiprocessor's rate, plus what
+// starting and ending cost. The library is taken to choose the tile that is through first, as
+// Seconds does. Beyond a GEMM, sizes are padded: each place of a window takes whole pieces of
+// channels. Rates are shares of the sustained rate, so that other GPUs of the architecture follow
+// from their model files.
 #include "services/timing/model/convolution_tiles.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// Reports show the operations and bytes that a model asks for, so matrix operations follow from the
+// sizes alone, without what kernels pad; times come from other formulas. Bytes are each operand
+// once, of optimizers and embeddings what a step has to read and write. A GEMM's rows are given
+// with it, from which reports derive the samples of a step.
 #include "services/timing/model/counts.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// A cuDNN graph says what is computed, not by which kernel, so its family is recognised from its
+// operations. The order matters: attention contains GEMMs and pointwise operations, a convolution
+// may have pointwise ones fused to it. The largest pattern is looked for first, and what remains is
+// bound by the bytes of its tensors in memory; virtual tensors stay inside the kernel and cost
+// nothing. One graph may be several kernels (cuDNN's backward pass of attention), whose times are
+// added here, because programs see a single execution.
 #include "services/timing/model/dnn_model.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// The best answer is a measurement of the very item, then a line between two measured items of its
+// class, then the model. What was measured is not bounded by anything. A model may be wrong, so it
+// is held above the time that memory at its peak needs for the operands beyond L2. Interpolation is
+// between logarithms, never past the ends, and only between neighbours within a factor of two.
+// Counts of work are added to each answer whatever its source is, and errors are one standard
+// deviation, relative.
 #include "services/timing/model/estimator.h"
 
 #include <algorithm>

@@ -1,3 +1,11 @@
+// A table has few enough shapes for a Cholesky factor, and own loops instead of a library's make
+// results repeat: the order of additions is fixed. Symmetric matrices are kept as lower triangles
+// by rows. The gradient is that of the log marginal likelihood by the logarithms of the scales
+// (Rasmussen and Williams, equation 5.9), and errors of left-out points come without fitting again,
+// from the inverse's diagonal (equation 5.12). The search for scales uses only the signs of slopes,
+// with a step of its own for each scale that grows by 1.2 and halves when the slope turns (Rprop,
+// Riedmiller and Braun 1993). A prior keeps scales that the data do not determine where they were
+// thought to be.
 #include "services/timing/model/gaussian_process.h"
 
 #include <algorithm>

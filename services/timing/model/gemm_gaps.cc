@@ -1,3 +1,9 @@
+// Lines of cells along an axis are interpolated in one pass each, so the work grows with the cells
+// and not with their square. What an axis misses near a cell is a local mean, found by smoothing
+// the misses and their number in the same way and dividing, so that cells without a miss of their
+// own do not count as good ones. The three guesses are combined around their weighted median,
+// because one axis may run across a step of the library's tiles and be far off. The caller's values
+// are ratios to a roof, by logarithms, which change slowly.
 #include "services/timing/model/gemm_gaps.h"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// The surfaces that grow along every axis form a convex set, and the nearest one is found by
+// projecting onto each axis in turn with Dykstra's corrections, without which alternating
+// projections end at some growing surface, not the nearest. Along one line the projection pools
+// adjacent violators into their mean. To have time grow by a slope instead of staying level, the
+// slope is taken off before and added again afterwards. Accumulate makes exact what the rounds
+// leave over, because callers rely on growth. Cells are logarithms of seconds, so distances are
+// relative errors.
 #include "services/timing/model/gemm_growth.h"
 
 #include <algorithm>
@@ -69,6 +76,8 @@ bool LargerInNone(const GemmSample& a, const GemmSample& b) {
 
 }  // namespace
 
+// The second deepest dip counts, so that a single odd measurement does not loosen the whole
+// surface.
 Growth MeasureGrowth(const std::vector<GemmSample>& samples) {
   constexpr double kDipNoise = 0.03;
   double deepest = 0;

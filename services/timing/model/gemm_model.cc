@@ -1,3 +1,17 @@
+// A GEMM's time comes from the most specific thing that is known: rows published for this GPU and
+// type, rows of other GPUs carried to it, the fitted tables of H100 and B200, waves of tiles, a
+// smooth formula. Predict(gpu, shape) chooses.
+//
+// Rows and tables are short bursts in a CUDA graph; jobs are neither. So the gap between graph
+// nodes is taken off, as the device engine adds one, and rows that ran into the power limit are
+// brought back to the burst clock, as the engine lowers it under load. Without that both would
+// count twice. GemmRateBound bounds the rate that a burst may show.
+//
+// Time must grow in every size, or a larger model would seem faster. Past a table its edge is
+// therefore multiplied by the formula's ratio, and below it by powers that are small enough.
+// Predict(gpu, gemm) adds cases that no row covers, each from single kernels: some replace the
+// time, others only bound it. Shapes are row-major as the tables are; kernel::Gemm is column-major,
+// so m and n change places.
 #include "services/timing/model/gemm_model.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// The files are built into the program, yet the parser trusts nothing in them and is fuzzed. All
+// cells of the grid must be there, in order, so that a time needs no sizes beside it. Fields that
+// are not known are skipped: sources and licences are for readers. Sizes along an axis have to
+// rise, on which every look-up relies.
 #include "services/timing/model/gemm_rows.h"
 
 #include <algorithm>

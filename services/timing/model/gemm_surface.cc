@@ -1,3 +1,10 @@
+// A Gaussian process alone would need many rows to learn that time grows with work. So it learns
+// only the ratio to a formula of tiles and waves, by logarithms; where it knows nothing the formula
+// times the mean ratio is left. The mean of two processes is taken, a rough one that follows steps
+// and a smooth one that follows trends. Rows that mostly wait (start of the kernel, latency along
+// k) may get more noise (looseness), if that foretells left-out rows better. The result is read off
+// once on a grid of octaves, because growth can be enforced on a grid and not on a process. Scales
+// are fitted by `eidolon profile fit` and shipped.
 #include "services/timing/model/gemm_surface.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// The formula is not trusted with a time, only with how a time differs between two GPUs: each
+// measured time is divided by the formula for its own GPU, and the ratio is multiplied to the
+// formula for the other one. Ratios are averaged by logarithms over the GPUs that were measured.
+// Within an architecture a single cell's ratio is kept, as libraries mostly choose the same
+// kernels; between architectures ratios are smoothed over neighbouring cells, because only their
+// trend is common. The formula has waves and does not grow; MeasuredGemms makes the result grow.
 #include "services/timing/model/gemm_transfer.h"
 
 #include <algorithm>

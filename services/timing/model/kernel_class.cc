@@ -1,3 +1,8 @@
+// The roofs here need not be right, only shaped right: tables are kept as ratios to them, and a
+// factor that is the same for all rows cancels. What they must do is grow as the kernels do (with
+// experts that are active, keys within a window, tiles that are half empty), so that the ratio
+// changes slowly between rows and holds somewhat beyond them. They are used for other GPUs as well,
+// whose times differ by the ratio of two roofs. A change here changes every answer between rows.
 #include "services/timing/model/kernel_class.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// A line holds many times: the sizes that they share stand once, and times are small differences of
+// logarithms, which compress well. Half a percent of resolution is below the two percent by which
+// repeated measurements differ. The parser walks the text without splitting it into a list of lines
+// and bounds each number and the number of rows; a file that is not understood is refused as a
+// whole.
 #include "services/timing/model/kernel_rows.h"
 
 #include <algorithm>

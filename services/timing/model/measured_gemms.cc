@@ -1,3 +1,10 @@
+// Cells hold logarithms of seconds. Between sizes the ratio to the roof is what changes slowly, so
+// missing cells and sizes that are put into wide gaps are interpolated as ratios. Published times
+// do not always grow with size, and predictions must. Growth is made along one axis after the other
+// by pooling violators into their median: unlike a mean it is not moved by a single slow kernel.
+// What two rounds leave over is raised to the longest smaller cell, which ends all violations. How
+// far a cell was moved becomes part of its error, and one that was moved by more than three
+// hundredths no longer counts as measured.
 #include "services/timing/model/measured_gemms.h"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// A kernel needs memory, instruction issue, arithmetic and answers to dependent loads, and how
+// these combine depends on who waits for whom. Parts that different warps do at the same time
+// overlap: the longest counts. Parts that the same lanes do in turn overlap in part, which the root
+// of a sum of squares stands for. Chains that nothing can hide are added. A grid that is too small
+// for the GPU is bound by one block on one multiprocessor, at its share of bandwidth and rate.
+// Shares of blocks are rounded up to powers of two, so that a last block that is not full does not
+// make the others seem shorter. The kernel's own floor enters once, by KernelSeconds.
 #include "services/timing/model/memory_model.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// This is local regression: a plane by weighted least squares through the 24 nearest points, whose
+// value at the asked point is the answer. Slopes are held back a little (a ridge), so that few
+// points in one direction do not extrapolate. Two more rounds weigh outliers down; the scatter is
+// taken before that, so that it includes them. All points are looked at for each question:
+// coordinates lie by dimension, so the loop over them can run on vectors, and answers are cached by
+// the service. Ties are broken by the order of points, so that every machine gives the same answer.
 #include "services/timing/model/nearby_rows.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// Decompressing and filling a file's grid takes longer than any answer, so each is done once, when
+// its GPU is first asked for. What is carried to another GPU is kept by all numbers that it depends
+// on and not by name alone: users' model files may share a name and differ. The lock is held while
+// it is made, so that equal questions wait instead of repeating it. Pointers that are handed out
+// stay valid, because entries are never removed. The GPUs that rows were measured on are described
+// by the built-in files, whatever a user's file of that name says.
 #include "services/timing/model/published_gemms.h"
 
 #include <vector>

@@ -1,3 +1,9 @@
+// A row's time is kept as its ratio to the roof of the GPU that it was measured on
+// (kernel_class.h), at a place among other rows. A question is answered by the ratio near its
+// place, times the roof of the GPU, head size and window that are asked for: that one step carries
+// a row to other GPUs and classes, with an error of its own for each. A table is made ready when it
+// is first asked for, since a job needs few of a file's. `once` flags guard both; entries are
+// pointers because a flag cannot be moved.
 #include "services/timing/model/published_kernels.h"
 
 #include <cmath>
