@@ -1,3 +1,8 @@
+// A convolution's definition may have shapes and no descriptors, so these are made here. They refer
+// to each other by address: members are declared in that order, and live as long as the plan. The
+// identity's first input, second input and output mean other tensors for each direction, which the
+// Form table resolves. Everything is checked before the library is asked, so that it never sees
+// sizes that make no sense.
 #include "services/timing/replay/convolution_replay.h"
 
 #include <algorithm>

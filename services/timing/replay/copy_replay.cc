@@ -1,3 +1,8 @@
+// Which way memory moves decides the time, and so does whether the host's pages are locked.
+// Pageable memory is written once before it is timed, or the first copy would wait for the system
+// to give out pages. The identity does not tell how far rows lie apart, so they get a gap that
+// keeps them from being one long piece. Copies with pageable memory may return late and cannot be
+// captured; `waits` says which, as the stopwatch takes other overheads off.
 #include "services/timing/replay/copy_replay.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// cuDNN is loaded at run time and only by the worker: the service itself has to start on machines
+// without it. A missing symbol means another major version, which is refused as a whole. A status
+// of a failed execution means that the GPU's context is lost (kUnavailable), after which nothing
+// can succeed and the worker ends; all other failures cost the item alone.
 #include "services/timing/replay/cudnn.h"
 
 #include <dlfcn.h>

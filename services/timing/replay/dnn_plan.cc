@@ -1,3 +1,7 @@
+// A heuristic returns engines by expected speed, some of which then refuse the graph, so each is
+// tried until a plan can be made, as programs do. Choosing by time would give a faster engine than
+// programs get. The configuration must outlive its plan. A workspace is allocated with the plan,
+// because its size differs by engine; an engine whose workspace does not fit is passed over.
 #include "services/timing/replay/dnn_plan.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// The library decides by shape, type, transposes, leading dimensions and alignment which kernel
+// runs, so a call with those takes the time of the program's. Matrices are the worker's own; their
+// values matter only for the power that they draw (operand.h). The library also chooses by the
+// workspace, which has the size that PyTorch gives since compute capability 9 (lt_replay.cc). What
+// the plain call cannot say is refused before any matrix is allocated.
 #include "services/timing/replay/gemm_replay.h"
 
 #include <dlfcn.h>

@@ -1,3 +1,8 @@
+// Descriptors come from another process and are handed to a library that trusts its caller, so each
+// attribute is checked for kind, size and references; a node may refer only to earlier ones, which
+// excludes cycles. What is refused besides is work whose time depends on data: lengths and tables
+// that a graph reads from memory would be the worker's random numbers. Seeds are exempt, as any
+// seed makes the same work, and so are whole numbers that a graph only writes.
 #include "services/timing/replay/graph_check.h"
 
 #include <cudnn.h>

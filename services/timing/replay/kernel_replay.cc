@@ -1,3 +1,8 @@
+// A kernel's code, its launch and its parameters are the program's own; only memory is the
+// worker's. Pointers are known by the tag that the shim leaves in the blanked block: every other
+// word must stay as it is, even when it looks like an address. A pointer outside of the rank's
+// allocations would fault or read what was never there, and is refused. Modules stay loaded, the
+// most recent first, up to a number.
 #include "services/timing/replay/kernel_replay.h"
 
 #include <algorithm>

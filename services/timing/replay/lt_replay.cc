@@ -1,3 +1,9 @@
+// cuBLASLt takes an operation as a list of attributes, and its heuristic ranks algorithms for
+// exactly that list. So the call is described as PyTorch describes it, workspace included, and the
+// first algorithm is taken. Operands whose sizes the definition does not hold follow from
+// cuBLASLt's rules: a bias mostly has D's type, an auxiliary matrix rows rounded up to 128 bits or
+// 8 elements, scales are one number, one for each row or one for each block. What those rules leave
+// open is refused, because a wrong guess would time another kernel.
 #include "services/timing/replay/lt_replay.h"
 
 #include <dlfcn.h>

@@ -1,3 +1,8 @@
+// Memory lies at the emulated addresses where the driver grants them, so that parameters can stay
+// as they are; only where it does not, pointers are moved. Memory is mapped in whole granules, and
+// ranges that share one are joined. Pieces of an earlier replay that match exactly stay mapped;
+// those that overlap otherwise are dropped, as an address can be mapped once. Zeros are written
+// before each replay, on its stream: what the last kernel left could be indices that lead outside.
 #include "services/timing/replay/mirror.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// A number's fixed bits are the exponent of 1/8, its drawn bits sign and mantissa: every pattern is
+// then a normal, finite number of the same size, in each floating point format of eight bits and
+// more, without rounding. The pattern is a mebibyte from the host that is doubled on the GPU, so
+// that large operands cost the host nothing more. Draws come from a fixed multiplier, so two
+// replays see the same numbers.
 #include "services/timing/replay/operand.h"
 
 #include <cublas_v2.h>

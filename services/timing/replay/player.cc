@@ -1,3 +1,7 @@
+// This class ties the parts together and decides who plays an item. A library that is missing makes
+// its items unsupported and nothing else; the reason is reported at the start and again with each
+// item. A GPU can be named by index or UUID, since indices change with what a process may see. The
+// primary context is used, which libraries that load later share.
 #include "services/timing/replay/player.h"
 
 #include <fstream>

@@ -1,3 +1,10 @@
+// Repetitions are nodes of one graph, because a host that launches one by one would be slower than
+// short kernels. Each is between two events of its own; the time of an empty pair, measured alike,
+// is taken off. A write between repetitions takes the cache away. A few probes decide how many
+// repetitions fit into 100 ms. The median is reported, as single repetitions are disturbed by
+// clocks and other work; the spread is that of percentiles for the same reason. The work is run
+// twice before anything is captured, so that what happens once is over and a fault shows where it
+// belongs.
 #include "services/timing/replay/stopwatch.h"
 
 #include <algorithm>
