@@ -1,3 +1,8 @@
+// An error is only worth something on rows that a model has not seen. Halves are drawn by shape and
+// not by row, because a table may have several rows of one shape (FP8's mixes of formats), of which
+// one in each half would give the other away. The draw has a fixed seed, so that a changed error
+// means a changed model. Carrying one GPU's table to another is tested against a GPU without a
+// power limit, since tables are short bursts.
 #include <cmath>
 #include <map>
 #include <set>

@@ -1,3 +1,7 @@
+// Rows are held out by a hash of their sizes, as in gemm_kernels.cc, and of large tables the first
+// 150 by that hash: the sample is then the same in every run and does not follow the order of a
+// file. HeldOutKernels makes each table ready again without the rows that it is tested on. Errors
+// are collected by phase, kernel and types over all head sizes, windows and distributions.
 #include "services/timing/fit/kernel_errors.h"
 
 #include <algorithm>

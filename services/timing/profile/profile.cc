@@ -1,3 +1,8 @@
+// Profiles travel between machines and versions, hence text with a line for each row: it can be
+// merged, compared and shortened with common tools. The schema is that of work keys, because rows
+// under other keys would be found by nothing. Fields remembers the first problem and gives zeros
+// from there on, so that reading needs no branch for each field; no value may be used before
+// problem() was asked. Numbers are bounded before they become integers.
 #include "services/timing/profile/profile.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// Look-ups happen for every work item, so all rows are in memory and SQLite only keeps them between
+// runs. Rows go into the file first and into memory after the commit: what a reader sees is on
+// disk, too. SQLite has no unsigned numbers, so the halves of a key are stored by their bits as
+// signed ones. An application id and the schema of work keys mark the file; one with other marks
+// may belong to somebody and is moved aside, not overwritten. With a write-ahead log and
+// synchronous NORMAL a crash of the machine can lose the last rows, but not damage the file.
 #include "services/timing/profile/profile_cache.h"
 
 #include <sqlite3.h>
