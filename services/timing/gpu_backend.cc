@@ -1,3 +1,10 @@
+// One thread talks to the worker; callers wait on futures. An entry is in `waiting_` or with that
+// thread, never both, and entries lie in a map whose nodes stay where they are, so the thread reads
+// its batch without the lock. Every promise is kept: a measurement, a refusal, or the end of the
+// service. Only the item that is being measured when the worker ends is to blame; those behind it
+// go back to the queue marked `alone`, so that a second one that kills the worker is found as well.
+// The worker is forked by this thread, because it dies with the thread that forked it
+// (PR_SET_PDEATHSIG).
 #include "services/timing/gpu_backend.h"
 
 #include <algorithm>

@@ -1,3 +1,12 @@
+// A batch goes through stages, and an item leaves at the first that answers it: the cache, a
+// measurement, counts of its code where the model would only guess, the model. Code and memory are
+// not sent with a question, since most items do not need them. When something is missing, the
+// response names modules instead of estimates; the agent uploads them and asks again with
+// modules_sent, after which nothing more is requested: there are at most two rounds. Answers are
+// cached by GPU, clock and definition, which decide them as long as the profiles do not change; an
+// import empties the cache. The clock is applied last and to every source: a measurement at the
+// GPU's own clock is carried over by the model's ratio. Calls run on gRPC's threads; every member
+// that changes has a lock of its own.
 #include "services/timing/timing_service.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Units change here and nowhere else: seconds and watts of the domain become picoseconds and
+// milliwatts of the protocol. Counts are clamped before they become integers. Fields without a
+// value are left out, as batches have up to 100,000 answers.
 #include "services/timing/work_messages.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// A model file is a table of fields, each with its unit and range, and so is this reader: a key
+// that is not in the table is an error with the nearest name, and a key that is missing is one
+// unless it has a stated default. Defaults that refer to other keys (graph_gap to launch_gap and so
+// on) are applied in the order of the table, hence a key must stand behind the one that it falls
+// back to. Checks across fields follow at the end.
 #include "services/timing/gpu_model/gpu_model.h"
 
 #include <yaml-cpp/yaml.h>

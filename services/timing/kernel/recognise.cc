@@ -1,3 +1,10 @@
+// Rules are tried in order and the first that matches wins: the function's own name first, then
+// words that may stand anywhere in it. A rule may decline when parameters do not have the layout
+// that it knows; the family of the name stays, and sizes come from the grid and the types in the
+// signature. A count that no launch of this size could have is taken for a misread layout. So a
+// changed PyTorch release makes estimates coarser, not absurd. The families of all kernels of
+// libtorch_cuda are pinned by testdata/torch_kernels.csv, which shows what a new rule takes from
+// others.
 #include "services/timing/kernel/recognise.h"
 
 #include <string_view>

@@ -1,3 +1,7 @@
+// A definition is bytes from another process. CheckDefinition looks at all of it once; what follows
+// may then take lengths and nodes as they are. Writing derives every length from the container that
+// it belongs to, so that items which tests or tools build cannot contradict themselves. Grid and
+// block get at least one along each side, so that no launch counts as empty.
 #include "services/timing/kernel/work_item.h"
 
 #include <algorithm>

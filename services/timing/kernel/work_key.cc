@@ -1,3 +1,9 @@
+// A key must stay the same over versions, or stored measurements are lost. Numbers take eight bytes
+// each, texts their length first, so that the bytes of two fields cannot be confused. A field that
+// came later is written only where it is set, or behind a mark that no older item has: keys of
+// items without it stay what they were. Parts of a key come from the field table of work
+// definitions (Key), which says what scales an item; a class key leaves those fields out.
+// Parameters are kept only as far as they decide the time (ParametersOf).
 #include "services/timing/kernel/work_key.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// A worker can hang or die in the middle of a message, so every wait has a deadline, and reading
+// goes on after a part. A frame's length is checked before memory is taken for it. Sending has no
+// deadline: a batch is sent only when the worker has answered the one before and reads.
+// MSG_NOSIGNAL turns a closed socket into an error; without it the signal would end the service.
 #include "services/timing/measure/channel.h"
 
 #include <poll.h>

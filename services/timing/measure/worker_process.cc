@@ -1,3 +1,10 @@
+// The child has a process group of its own, which the destructor kills, so that whatever the worker
+// has started ends too. PR_SET_PDEATHSIG ends it when the thread that forked it ends, so that no
+// worker keeps a GPU after a crash of the service. Between fork and exec only calls are made that
+// are safe in a process whose other threads are gone. A child that ends before it connects is
+// noticed by looking at it every 50 ms, since the listening socket alone would wait for the whole
+// deadline. waitid leaves it uncollected, because its number must not be given to another process
+// before it is killed.
 #include "services/timing/measure/worker_process.h"
 
 #include <signal.h>
