@@ -1,3 +1,8 @@
+// A store that was never seen to happen may still happen with other content of memory. It cannot
+// when every way to it begins at a branch that ran, that values do not decide, and that went
+// elsewhere in all threads. So the search goes backwards from the store over blocks that did not
+// run to those that did. Branches that values decide spoil the proof where a way that they did not
+// take would lead to the store or to one of those branches. In doubt the answer is no.
 #include "services/machine_code/interpret/bars.h"
 
 #include <algorithm>

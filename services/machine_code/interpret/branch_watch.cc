@@ -1,3 +1,7 @@
+// Handlers are plain functions, so the watch is found through a variable of the thread, and a step
+// by its place in the copy of the program; there can be one watch in a thread. A branch that splits
+// a group has gone both ways. The guard is applied here and not by the main loop, which would pass
+// over steps whose guard holds for no lane: that too is a direction.
 #include "services/machine_code/interpret/branch_watch.h"
 
 #include "services/base/check.h"

@@ -49,6 +49,7 @@ std::optional<Word> CanonicalAtomic(Word word, bool returns) {
   return word;
 }
 
+// 9.0 keeps the lowest eight bits of the distance apart from the others.
 Word CanonicalBranch(Word word) {
   const std::int64_t words = word.Signed(34, 48);
   word.Set(34, 48, static_cast<std::uint64_t>(words >> 8));

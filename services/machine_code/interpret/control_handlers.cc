@@ -104,6 +104,8 @@ void RunExit(Warp& warp, const Step& step, std::uint32_t mask) {
   Exit(warp, lanes);
 }
 
+// Each lane keeps who takes part, because lanes at several depths of a recursion use one barrier
+// for different groups.
 void RunBssy(Warp& warp, const Step& step, std::uint32_t mask) {
   Lanes& barrier = warp.convergence[step.word.Bits(16, 4)];
   for (unsigned i = 0; i < kLanes; ++i) {
@@ -134,6 +136,7 @@ void RunBsync(Warp& warp, const Step& step, std::uint32_t mask) {
   Converge(warp, static_cast<std::uint32_t>(step.word.Bits(16, 4)));
 }
 
+// Lanes that leave by another way are not waited for at the barrier any more.
 void RunBreak(Warp& warp, const Step& step, std::uint32_t mask) {
   const std::uint32_t lanes = Chosen(warp, step, mask);
   for (std::uint32_t& partakers : warp.convergence[step.word.Bits(16, 4)]) partakers &= ~lanes;

@@ -71,6 +71,8 @@ void RunFadd(Warp& warp, const Step& step, std::uint32_t mask) {
   Finish(warp, step, mask, out);
 }
 
+// The scale is a power of two, hence multiplying by it first is exact but for the ends of the
+// range.
 void RunFmul(Warp& warp, const Step& step, std::uint32_t mask) {
   Lanes x;
   Lanes y;

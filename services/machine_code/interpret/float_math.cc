@@ -1,3 +1,7 @@
+// Directed roundings use the host's rounding mode, which is right to the last bit and needs no
+// arithmetic of our own. Even with -frounding-math a compiler may move an operation across the call
+// that sets the mode, so values pass through empty assembly on both sides of it. Changing the mode
+// is slow, so callers compute roundings to nearest themselves where these are frequent.
 #include "services/machine_code/interpret/float_math.h"
 
 #include <cfenv>

@@ -36,6 +36,7 @@ bool TakesPredicate(const Word& word, unsigned at) {
   return word.Bits(at, 3) != sass::kTruePredicate;
 }
 
+// A sum of three words may carry twice; each carry is a predicate of its own.
 void RunIadd3(Warp& warp, const Step& step, std::uint32_t mask) {
   Lanes x;
   Lanes y;

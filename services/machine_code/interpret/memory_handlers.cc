@@ -246,6 +246,8 @@ void RunQspc(Warp& warp, const Step& step, std::uint32_t mask) {
   PutPredicate(warp, step.word, 81, mask, result);
 }
 
+// Bits 8 to 12 of the bounds say which bits of a lane's number stay (its segment), the lowest five
+// the last lane inside of it. A source outside gives the lane's own value.
 void RunShfl(Warp& warp, const Step& step, std::uint32_t mask) {
   const Word& word = step.word;
   const std::uint32_t form = sass::FormOf(word);

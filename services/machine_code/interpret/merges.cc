@@ -1,3 +1,8 @@
+// This is what placing phi nodes does for single assignment: where ways meet on which a register
+// was last written by different blocks, its content depends on the way. A meeting becomes a writer
+// of its own, so that one behind it is not counted again. Calls hide who wrote, hence every place
+// merges at a function's entry and where a call may be passed by. If writers do not settle within
+// some rounds, every place counts as merging, which is wider than needed and still right.
 #include "services/machine_code/interpret/merges.h"
 
 #include <cstddef>

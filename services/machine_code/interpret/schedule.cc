@@ -132,6 +132,8 @@ void Synchronize(Warp& warp, std::uint32_t lanes) {
   ReleaseMet(warp);
 }
 
+// A warp that arrives without waiting may come again before the barrier is complete. It is held
+// back then (kAhead), or it would be counted twice.
 void Arrive(Warp& warp, const Arrival& arrival) {
   Group& group = warp.group();
   if (!arrival.waits && IsAhead(warp, arrival.barrier)) {

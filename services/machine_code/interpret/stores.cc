@@ -404,6 +404,7 @@ class Follower {
     }
   }
 
+  // Applies one step: what its results may come from, and whether values decide them.
   void Apply(std::uint32_t at, OriginState& state) {
     const Step& step = program_.steps[at];
     const DataUse& use = uses_[at];

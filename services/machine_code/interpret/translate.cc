@@ -268,6 +268,8 @@ constexpr std::uint32_t kTakesColumns = 0x5e3;
 // USETMAXREG.TRY_ALLOC takes registers that warps of other roles have given back.
 constexpr std::uint32_t kTakesRegisters = 0x9c8;
 
+// What asks whether something has happened learns that it has, or loops would wait for what is
+// never run.
 void PassOver(Warp& warp, const Step& step, std::uint32_t mask) {
   const Word& word = step.word;
   if (word.opcode() == kAsksBarrier) PutPredicate(warp, word, 81, mask, ~0u);
