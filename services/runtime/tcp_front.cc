@@ -156,6 +156,7 @@ void TcpFront::Stop() {
   if (wake_ >= 0) close(std::exchange(wake_, -1));
 }
 
+// After an accept that found no descriptor left, only the stop event is polled for a moment.
 void TcpFront::Run() {
   std::vector<pollfd> waits = {{wake_, POLLIN, 0}};
   for (const int listener : listeners_) waits.push_back({listener, POLLIN, 0});

@@ -137,6 +137,7 @@ class Guard final : public YAML::EventHandler {
     Count(mark, {.values = 1, .levels = 1});
     open_.push_back({mark, anchor, before});
   }
+  // A complete value weighs what was counted since it began.
   void Leave() {
     const Open closed = open_.back();
     open_.pop_back();

@@ -1,3 +1,7 @@
+// The kernel tells the peer's process for Unix sockets only. For TCP within a machine it is found
+// by the table of connections: the line with both ports exchanged is the other end, and the process
+// that holds a descriptor of its inode is the peer. A process of another user hides its
+// descriptors, and none is found.
 #include "services/runtime/process/socket_peer.h"
 
 #include <netinet/in.h>
