@@ -192,6 +192,8 @@ bool TimingService::WantsCode(const v1::EstimateRequest& request, const gpu_mode
   return !wanted.empty();
 }
 
+// Turns what is known of an item into its answer: counts in place of the model where they are
+// better, then the clock, then the power.
 void TimingService::Answer(const std::string& definition, const AskedGpu& gpu, Question& question) {
   question.answer = question.modelled;
   bool counted = false;
@@ -274,6 +276,7 @@ bool TimingService::WantsModules(const v1::EstimateRequest& request,
   return !wanted.empty();
 }
 
+// Requests everything first and waits afterwards, so that the worker gets whole batches.
 grpc::Status TimingService::MeasureAll(const grpc::ServerContext* context,
                                        const v1::EstimateRequest& request,
                                        const gpu_model::GpuModel& gpu,

@@ -108,6 +108,7 @@ void Accesses::Begin(std::map<RegionUse, RegionTouched>* regions, SectorSet* tog
   written_.Clear();
 }
 
+// Returns the latency; each further line that misses comes two clocks later.
 double Accesses::Global(const Lanes& lanes, Kind kind, BlockCounts& counts) {
   if (lanes.count == 0) return 0;
   // Sectors of all lanes, each once.

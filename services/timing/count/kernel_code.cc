@@ -1,3 +1,7 @@
+// A kernel needs its code, the constant banks that the compiler fills, and addresses of variables.
+// Variables get addresses behind all pointers of a launch, each section apart, so that accesses to
+// them count as regions of their own. Translation is lenient, since what an instruction computes
+// matters less here than that it is counted.
 #include "services/timing/count/kernel_code.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// Only the corners of a grid are known, so sharing along a side is concluded from what two of them
+// touch. Equal ranges are not needed: under a mask, one block touches a part that begins or ends
+// with the other's, at the same density. Ranges that merely overlap do not count as shared, as
+// those of a stencil's neighbours do not.
 #include "services/timing/count/sharing.h"
 
 #include <algorithm>

@@ -126,6 +126,8 @@ void CountWatch::Arrive(WarpClock& clock, std::uint32_t barrier, bool waits) {
   if (waits) clock.waits_at = barrier;
 }
 
+// Advances the warp's clock by a step that was issued: by what the step itself waits for and by the
+// compiler's stall. Its scoreboards stay held until the result is there, or the operands are read.
 void CountWatch::Schedule(WarpClock& clock, const Fixed& fixed, const Step& step, double latency) {
   const bool far = latency >= kDeviceMemoryLatency;
   if (step.operation == Operation::kLdgsts) {

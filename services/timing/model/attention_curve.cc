@@ -1,3 +1,8 @@
+// The time of an operation falls with length as a + b / length: a part for each row of queries or
+// keys is shared by more operations. The line is fitted to relative errors, so short and long
+// sequences weigh alike. What it leaves over is interpolated between the points and kept at its
+// last value outside, so that the published points are met exactly and nothing is extrapolated but
+// the line.
 #include "services/timing/model/attention_curve.h"
 
 #include <algorithm>

@@ -237,6 +237,7 @@ double CombineSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& dema
 
 }  // namespace
 
+// Never less than reading all keys and values once at the whole bandwidth.
 std::optional<Prediction> PredictServedAttention(const gpu_model::GpuModel& gpu,
                                                  const kernel::Demand& demand) {
   if (demand.family != kernel::Family::kAttentionForward || demand.batch <= 0) return std::nullopt;

@@ -52,6 +52,7 @@ double Bound(double compute, double memory) {
   return larger * std::sqrt(std::sqrt(1 + share * share * share * share));
 }
 
+// When decoding, queries that share a head of keys are multiplied together, as 16 rows at least.
 double AttentionSeconds(const KernelRoof& roof, const KernelClass& kernel,
                         std::span<const double> sizes) {
   constexpr double kTile = 64;  // Half a tile on the diagonal is for nothing.

@@ -176,6 +176,8 @@ void MeasuredGemms::AddSizes() {
   }
 }
 
+// Copies the cells to a grid with one more plane. The new plane's ratios to the roof are
+// interpolated; its times follow.
 void MeasuredGemms::AddSize(std::size_t axis, std::size_t after) {
   const std::size_t at = after;
   const double low = sizes_[axis][at];
@@ -252,6 +254,7 @@ MeasuredGemms::Place MeasuredGemms::Locate(std::size_t axis, double size) const 
   return {below, (std::log2(size) - logs[below]) / (logs[below + 1] - logs[below])};
 }
 
+// Corners of weight zero are left out, so that a size of the grid reads its own cell alone.
 MeasuredGemms::Answer MeasuredGemms::Read(double m, double n, double k) const {
   const std::array<double, 3> asked = {m, n, k};
   std::array<double, 3> within = asked;

@@ -182,6 +182,7 @@ Result<GraphTensor> ReadTensor(const DnnNode& node) {
   return tensor;
 }
 
+// An attribute holds elements or references, never both, and references lead to earlier nodes only.
 Result<void> CheckNode(const DnnGraph& graph, const DnnNode& node) {
   if (!IsPlayed(node.type)) return Refuse(StrCat("a cuDNN descriptor of type ", node.type));
   for (const DnnAttribute& attribute : node.attributes) {

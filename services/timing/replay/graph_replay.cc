@@ -1,3 +1,6 @@
+// The program's own descriptors are made again in their order, each after those that it refers to
+// (graph_check.h). Numbers that are passed by value live in `values_`, to which the bound pointers
+// lead, so its elements must not move. Numbers whose value is not known become 1.
 #include "services/timing/replay/graph_replay.h"
 
 #include <algorithm>

@@ -56,6 +56,8 @@ Mirror::~Mirror() {
   while (!pieces_.empty()) Drop(pieces_.begin());
 }
 
+// Visits the pieces that touch each range: an equal one stays, one that overlaps otherwise is
+// dropped.
 Result<void> Mirror::Require(const std::vector<MemoryRange>& ranges, CUstream stream) {
   const auto wanted = OnGranules(ranges, granularity_);
   if (!wanted) return std::unexpected(wanted.error());

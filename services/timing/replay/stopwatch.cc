@@ -196,6 +196,8 @@ Result<void> Stopwatch::Capture(const Enqueue& enqueue, int repetitions) {
   return {};
 }
 
+// Events within a graph are recorded as external ones: their times can be read when the graph has
+// run.
 Result<void> Stopwatch::EnqueueOnce(const Enqueue& enqueue, std::size_t number, Mode mode) {
   const unsigned record_flags =
       mode == Mode::kGraph ? CU_EVENT_RECORD_EXTERNAL : CU_EVENT_RECORD_DEFAULT;
