@@ -1,3 +1,10 @@
+// A report of unknown values has to name the kernel that left them, long after its launch and
+// without a history of all writes. The table is therefore a cache with one word per slot: a launch
+// pays a multiplication and a relaxed store for each of its pointers, and no reader needs a lock
+// because one word holds the whole entry. A later pointer with the same slot evicts an earlier one,
+// so an answer may be missing. A look-up of an address inside a buffer walks back in steps of the
+// allocators' alignment, at most 256 KiB far: beyond that the bytes count as written by nobody.
+// Names are only demangled when a report needs them.
 #include "shim/value/author.h"
 
 #include <deque>

@@ -1,3 +1,9 @@
+// A declaration names its kernel by a pattern of the readable name, so the authors that write bytes
+// are matched once each and the matches are cached by number. A routing is a pure function of
+// declaration, rank and the number of the author's call (routing.h): it is drawn when it is first
+// needed, and again if the bytes were lost, with the same numbers. It is written in pieces of the
+// largest write that the store keeps, or a large vector would be forgotten as it is put there. The
+// mutex guards caches and uses only; drawing and writing happen outside of it.
 #include "shim/value/declared.h"
 
 #include <algorithm>
@@ -28,6 +34,8 @@ constinit std::atomic<bool> has_uses{false};
 constexpr std::size_t kLongestFile = 64 << 20;
 
 // Round to nearest even; 10 bits of fraction or 7, 5 bits of exponent or 8.
+// `exponent_max` is the bias. A carry out of the fraction moves into the exponent by itself, as
+// both are added as one number.
 std::uint16_t ToNarrow(double number, int fraction_bits, int exponent_max) {
   const auto sign = static_cast<std::uint16_t>(std::signbit(number) ? 0x8000 : 0);
   const double size = std::fabs(number);

@@ -1,3 +1,13 @@
+// Everything here answers one question: which of the waiting operations have to happen before an
+// access, and can that be told without waiting. Waiting too little gives wrong bytes; waiting too
+// much may block a rank on a result that other ranks only give once this one goes on. So an
+// operation is passed only when it surely leaves the range alone (MayChange), and a result is not
+// waited for when the byte is unknown whatever arrives (MayBeKnown, which walks back through the
+// queue and follows copies to their sources). Both searches are bounded in steps, because they
+// recurse through inputs of deferred work; out of steps they answer "may", which is safe.
+//
+// A queue with deferred work keeps strict order except for reads, because such work may touch
+// anything. Without it, operations on ranges that do not overlap pass each other.
 #include "shim/value/pending.h"
 
 #include <algorithm>

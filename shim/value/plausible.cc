@@ -1,3 +1,9 @@
+// A result is noted by the performer of a launch and put into memory only when it is needed,
+// because most losses are never read. In between anything may have been written to the address, so
+// a note is used only if the table of authors still names the same kernel for exactly this address,
+// and only once. Bytes that were known before a kernel of unknown effect ran come back as they were
+// (Store::Revive); a kernel that reads does not say how far, so it revives what was written through
+// one pointer, up to a limit.
 #include "shim/value/plausible.h"
 
 #include <algorithm>

@@ -1,3 +1,11 @@
+// A draw is a pure function of its seed: no state is kept between calls, so every reader gets the
+// same vector of a call, in any order of reading. Standard distributions are avoided because their
+// results differ between libraries. Indices are drawn with the shares as weights, again until the
+// expert is new for the token; after 64 tries the next free expert is taken, so that the loop ends
+// even when one expert has nearly the whole share. Counts are not a histogram of such a draw but
+// the shares themselves, rounded down, with the remainder at random: an expert gets each token at
+// most once, so one whose share exceeds the number of tokens is capped and the others divide the
+// rest.
 #include "shim/value/routing.h"
 
 #include <algorithm>

@@ -1,3 +1,12 @@
+// Two sets of ranges describe the same pages: `kept_` are bytes that have a value, and `known_`,
+// always a subset, are those that no kernel may have changed since. Losing knowledge is then the
+// removal of a range without touching a page, and the value stays for Revive. Pages leave in the
+// order in which they were made when the capacity is exceeded, which makes their bytes unknown and
+// never wrong. The filter answers the question of every launch, whether anything is kept near a
+// pointer, with one relaxed load; bits are set and never cleared, so it may say yes in vain.
+//
+// Results that were not computed yet lie in `unread_`, whose lock is taken first: computing one
+// calls back into this class.
 #include "shim/value/store.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// A result is cut into parts as later writes take bytes out of it; the parts share the result and
+// are found by address in one map. The first reader of any part has the whole result computed once,
+// and only the bytes of the parts that are left are given out. They are removed from the map before
+// the computation, but the lock is held and the bounds stay until the end: another reader then sees
+// the bounds, waits for the lock, and finds the bytes in the store. Publishing the bounds earlier
+// would let it read them as unknown.
 #include "shim/value/unread_results.h"
 
 #include <iterator>

@@ -1,3 +1,13 @@
+// Formulas: Ioffe and Szegedy, "Batch Normalization" (2015), section 3. The output is normalised
+// with the biased variance of the batch, while the running variance moves towards the unbiased one,
+// n / (n - 1) times as much. In the backward pass, with x^ for the normalised input and n for the
+// elements of a channel, the gradient of the input is scale * deviation * (dy - sum(dy) / n - x^ *
+// sum(dy * x^) / n), where `deviation` is the reciprocal of the standard deviation, as the library
+// saves it.
+//
+// Every path writes or forgets each of its outputs: one that is left out would keep the known bytes
+// of an earlier step. The limit on elements counts the gaps between strides, because they are
+// loaded too.
 #include "shim/value/compute/batch_norm.h"
 
 #include <algorithm>

@@ -1,3 +1,13 @@
+// Training repeats its launches in every step, and what one of them may write or cannot know takes
+// milliseconds to find out. The answers are therefore kept at three levels: by kernel (code,
+// readable name), by shape and set of pointers (stores, footprints), and by work, the quick way to
+// both for launches that differ in pointers and numbers only. An answer names pointers by their
+// place in the parameter block and not by address, so that it survives the allocator giving other
+// buffers. It is valid while the words of the block that were read when it was learned are the same
+// (Condition).
+//
+// WorkExperience points into the shape's footprints, so these live in a deque and are never
+// removed.
 #include "shim/value/compute/experience.h"
 
 #include <algorithm>

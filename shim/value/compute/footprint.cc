@@ -1,3 +1,12 @@
+// The analysis of the code makes the result sound, and the runs on made-up values make it small.
+// Runs see only some inputs, so no conclusion rests on them alone: where the code lets values move
+// or decide a store, or where two runs disagree in a way that neither contains the other, the
+// answer widens from a range to the whole buffer, and from there to everything. A change here may
+// widen an answer but must never narrow it, because bytes that are wrongly left known are computed
+// with later.
+//
+// Each pointer has a window of 2^36 bytes of its own, so the upper bits of an address tell through
+// which pointer a store went.
 #include "shim/value/compute/footprint.h"
 
 #include <algorithm>
@@ -353,6 +362,8 @@ Footprint CautiousFootprint(const Learning& learning) {
 
 namespace {
 
+// Only a whole launch shows what is written for certain, so it comes first, then a sample of its
+// blocks, and at last the code alone.
 Footprint LearnWays(const Learning& learning, const value::Store& store) {
   const bool may_sample = !learning.launch.cooperative;
   Learning sampled = learning;

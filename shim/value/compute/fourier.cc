@@ -1,3 +1,10 @@
+// Each axis is transformed by the definition and not by a fast algorithm: any length works the same
+// way, the error stays that of a sum in double precision, and the limit on multiply-adds keeps a
+// transform within milliseconds. The order of the axes matters where one side is real. From real
+// numbers the last axis comes first, after which half of the spectrum is redundant and is cut off;
+// to real numbers it comes last, because only then the missing half is the conjugate of the present
+// one along that axis alone. Results are not scaled, as in cuFFT. Members of a batch are
+// independent: one with unknown input becomes unknown alone.
 #include "shim/value/compute/fourier.h"
 
 #include <cmath>

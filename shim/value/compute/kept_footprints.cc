@@ -1,3 +1,11 @@
+// Learning a footprint takes milliseconds, and every rank of every job would learn the same ones
+// again. The files are shared between processes that do not trust each other's state: another
+// build, a crash while writing, or another user may have left anything. So a file is opened without
+// following links or blocking, must be the user's own, and carries the build, the key and a hash of
+// its rows; it is believed whole or not at all. Rows have no padding, so equal footprints are equal
+// bytes. Build and key make up the file's name too, so a new layout needs no version number.
+// Whatever a footprint depends on besides its condition has to be in KeyOf, or launches share
+// answers that are not theirs.
 #include "shim/value/compute/kept_footprints.h"
 
 #include <fcntl.h>

@@ -1,3 +1,9 @@
+// The key is a hash, and only a way to candidates: a result is repeated when code, shape,
+// parameters and all bytes that the launch read are equal, so a collision costs time and never a
+// wrong value. `read` holds bytes as they were before the launch, because the interpreter marks a
+// byte as read only before the kernel itself has written it. Both lists are ranges in the order of
+// addresses. The list of results is in order of use, and the total of their bytes bounds the
+// memory: the least recently used results leave first.
 #include "shim/value/compute/known_results.h"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// A launch goes through ever dearer questions until one settles it: is it too large, was an input
+// that is known to be missing missing again, did an equal launch read equal bytes before, can its
+// results wait, and only then is it interpreted. A run has no effect until it has come to its end
+// (PageMemory), so a launch that fails in the middle is as if it had not been tried, and everything
+// that it may have written becomes unknown instead. Foresee and MayChange predict Perform: they may
+// be vague, but Foresee must not deny that bytes may become known, and MayChange must not deny a
+// change. Statics of member functions are used under Pending's lock only.
 #include "shim/value/compute/launch.h"
 
 #include <algorithm>

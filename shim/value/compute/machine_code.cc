@@ -1,3 +1,10 @@
+// Machine code names variables by relocations, which a driver resolves when it loads a module. Here
+// each section of variables gets an address in a range of its own (kModuleBegin), once per image
+// and for the life of the process, although only the latest images are kept unpacked: kernels that
+// were translated before hold these addresses. A variable whose address the program has asked for
+// lies in the program's memory instead, so kernels that are launched later need a translation of
+// their own, which is why `shown` is part of the key. Files may claim any size and any offset: each
+// is checked against the bytes that are there before it is used.
 #include "shim/value/compute/machine_code.h"
 
 #include <algorithm>

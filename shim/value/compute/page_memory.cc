@@ -1,3 +1,9 @@
+// A kernel runs on copies of the pages that it touches, and the store sees its writes only in
+// Commit. A launch that stops half way (an unknown input, a limit, a fault) thereby leaves no
+// trace, and can be tried again once a missing value was provided. The number of pages bounds the
+// memory of one launch at 32 MiB; a kernel that touches more faults. Small launches are the common
+// case: they find their pages by a linear search, and take them from a stock instead of from the
+// allocator.
 #include "shim/value/compute/page_memory.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// A kernel is recognised by parts of its mangled name, and its numbers are read at the offsets that
+// PyTorch's sources give its parameters. Neither is an interface: a release that changes them must
+// lead to no result rather than to a wrong one, so the name has to end with the expected parameter
+// types and each number has to be possible. The values are the least informed guesses: ln C is the
+// cross-entropy of equal probabilities over C classes.
 #include "shim/value/compute/plausible_results.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// One kernel often holds the code of several: parameters decide which of them runs, and the stores
+// of the others would make the footprint far too large. A branch is called steady when parameters
+// and shape alone decide it; all threads then go the same way, so a few blocks on made-up memory
+// show which. Only steady branches are resolved: where two traces disagree about one after all, it
+// counts as undecided. Each word of the parameters that these runs read becomes part of the memo's
+// condition, because another value might take the other way.
 #include "shim/value/compute/reachable_stores.h"
 
 #include <algorithm>

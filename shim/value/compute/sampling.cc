@@ -1,3 +1,7 @@
+// Bilinear interpolation as cuDNN's spatial transformer does it: -1 and 1 are the centres of the
+// outermost pixels (align_corners in PyTorch), a point has the weights (1 - |dx|)(1 - |dy|) for the
+// four pixels around it, and pixels outside of the picture count as zero. The limit on elements
+// bounds the loop, and the limit on coordinates keeps the conversion to integers defined.
 #include "shim/value/compute/sampling.h"
 
 #include <algorithm>

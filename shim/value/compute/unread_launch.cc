@@ -1,3 +1,10 @@
+// Weights that were filled with random numbers are mostly overwritten unread, so running such a
+// launch at once would be wasted. A launch may only wait if it reads no memory, because memory
+// changes meanwhile, and if its place is known well enough that later writes can be taken out of
+// it. Three checks show this: the code reaches one bounded buffer through one pointer, the first
+// blocks run on a store without any value and read nothing, and no reachable instruction reads
+// global memory. The tried blocks may use their share of the launch's limit of steps, so an unread
+// launch can be expected to come to its end.
 #include "shim/value/compute/unread_launch.h"
 
 #include <algorithm>
