@@ -1,3 +1,10 @@
+// The simulating machine disturbs host work in one direction only: interrupts, other processes and
+// cold caches make it longer. A low quantile of a place's samples is therefore close to the
+// undisturbed time, and it does not depend on how loaded the machine is, as a mean would. Twelve
+// samples per place suffice for it, and a place fills one cache line. The table is open-addressed
+// over eight slots; when all are taken, the place that was seen least gives way, so a program with
+// more places than slots forgets rare ones. All times are picoseconds of processor time of one
+// thread; nothing here reads a clock.
 #include "shim/program/host_time/gap_costs.h"
 
 #include <algorithm>
@@ -59,6 +66,9 @@ void GapCosts::ForgetSamples(Place& place, float fault_ps) noexcept {
   place.with_more_faults = 0;
 }
 
+// Page faults split the samples of long stretches into two populations, and only the one with fewer
+// faults is kept. Samples with more are passed over until twelve in a row show that the others are
+// gone.
 bool GapCosts::HasUsualFaults(Place& place, const Gap& gap) noexcept {
   const auto work = static_cast<float>(gap.work_ps);
   if (work < kLongPs) return true;

@@ -1,3 +1,13 @@
+// The child of a fork inherits an interpreter that is in the middle of torchrun's Popen call, and
+// exec never returns to it. So exec is the moment to take over: it knows the command and the
+// variables, and nothing of the caller has to be unwound. What exec would have done happens here in
+// three steps. The Python text decides whether the child may go on, and may still refuse.
+// ShowProgram is the last step that can fail and leaves everything as it was when it does. From
+// CloseForExec on there is no way back, and the process ends as the interpreter's own main would
+// end it.
+//
+// Only torchrun's main thread forks so, and only while torchrun has neither a session nor a trapped
+// counter, which a child could not shed.
 #include "shim/program/process/next_program.h"
 
 #include <dlfcn.h>

@@ -1,3 +1,9 @@
+// The kernel shows as a process's command and environment whatever lies between four addresses of
+// its memory map, and exec is not the only way to set them: PR_SET_MM_MAP sets all at once, without
+// privileges. New texts therefore lie in a mapping of their own, whatever their length, and the
+// other fields of the map are read back from /proc/self/stat (field numbers of proc(5)) and stay as
+// they are. Descriptors are listed first and closed afterwards, by system calls past the shim's own
+// exports, because closing while /proc is read would change what is listed.
 #include "shim/program/process/program_image.h"
 
 #include <dirent.h>

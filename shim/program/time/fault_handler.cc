@@ -1,3 +1,10 @@
+// One signal has two owners: the shim must see each SIGSEGV first, because a trapped reading of the
+// counter is one, and the program must be able to believe that its own handler is installed. Both
+// actions are kept: the kernel's is the shim's, and `behind` is what the program set. Hold blocks
+// all signals before it takes its spin lock, since a handler that interrupted its owner would wait
+// for it for ever. PassOn imitates the kernel (mask, SA_NODEFER, SA_RESETHAND, both forms of
+// handlers). A default action cannot be imitated: it is restored, and returning to the instruction
+// faults again.
 #include "shim/program/time/fault_handler.h"
 
 #include <atomic>

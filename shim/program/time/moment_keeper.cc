@@ -1,3 +1,13 @@
+// A timed wait of a driver can end in two ways: an event arrives, which only the waiting thread
+// sees, or virtual time reaches the deadline, which only the agent can decide. The waiting thread
+// cannot block in the agent, so this thread does it in its place. It asks for the earliest of all
+// moments only; each change raises the futex word `news`, and the thread looks again.
+//
+// A wait may vanish without a word, because a thread that returned to the program between two
+// slices need not come back. So each slice renews the wait by `said_ns`, and one that was not
+// renewed for 0.4 s no longer counts. Deadlines are picoseconds of virtual time, and all other
+// times are nanoseconds of the real monotonic clock. Slots are taken with compare-and-swap and need
+// no lock.
 #include "shim/program/time/moment_keeper.h"
 
 #include <pthread.h>

@@ -1,3 +1,11 @@
+// The shim exports these names itself, so a plain call would come back to the shim: each function
+// is looked up behind it, once, and without a lock (two threads that race find the same address).
+// Waits go through libc and not to the kernel, because a condition variable or a mutex is libc's
+// structure; only the sleep and the processor times are system calls. All timeouts are relative
+// real nanoseconds here, and are turned into what each function expects. Absolute ones without a
+// variant for the monotonic clock (read-write locks, joins, message queues) use the wall clock, so
+// a step of it moves them. Under ThreadSanitizer the next function is the sanitizer's own, which
+// has to see each wait.
 #include "shim/program/time/real.h"
 
 #include <dlfcn.h>

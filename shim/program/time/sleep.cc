@@ -1,3 +1,13 @@
+// A sleep must last as long as the program asked for on its own clocks, and as short as possible in
+// real time. Who sleeps decides how. A driver's sleep is a wait in the agent, which orders it among
+// all ranks by virtual time. A helper never moves the clock, so it looks now and then whether the
+// drivers have, and moves its own view alone when they rest. A process without a session has no
+// clock, so the agent follows its length (VirtualSleep). Before work has begun there is no virtual
+// time that runs, and sleeps are real but cut short.
+//
+// Real time is still given where others need it: children of a sleeping driver get a share, and
+// timers that are due before the end of a sleep are let expire on the way, because their signals
+// interrupt it.
 #include "shim/program/time/sleep.h"
 
 #include <errno.h>

@@ -1,3 +1,14 @@
+// An instruction cannot be exported like a function, so the only way between a program and its tick
+// counter is the trap that the kernel offers for each thread (PR_SET_TSC). Each thread has to
+// switch itself: the one that asks does so at once, others by a signal that nothing else uses, and
+// those that block it at their next call of the shim. A thread inherits the trap from its creator
+// but not our thread-local note of it, so a trap while readings are real is answered by switching
+// this thread back.
+//
+// The handler interrupts the program at the instruction itself: it keeps errno, decodes just rdtsc
+// and rdtscp (0f 31, 0f 01 f9), and passes every other fault on. Readings inside the vDSO get the
+// real counter, as the kernel computes its clocks from it. Virtual ticks are nanoseconds of the
+// wall clock.
 #include "shim/program/time/tick_clock.h"
 
 #include <dirent.h>

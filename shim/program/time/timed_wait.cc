@@ -1,3 +1,12 @@
+// The wait is cut into slices because no primitive of the operating system can wait for an event
+// and for virtual time at once. Each slice ends with the question whether the wait is over, and the
+// length of slices trades the delay of an expiry for processor time that the ranks need. State
+// lives in the thread and not in the object: a program that is woken spuriously builds a new wait
+// for the same deadline, and must not get a new budget of real time. It belongs to the thread's
+// last wait only, identified by object and deadline.
+//
+// Times that end in `ns` are real, SimTime and Duration are virtual. Only Expired moves a driver's
+// clock to the deadline.
 #include "shim/program/time/timed_wait.h"
 
 #include <algorithm>

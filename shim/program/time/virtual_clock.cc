@@ -1,3 +1,12 @@
+// The program's clocks are the sum of the rank clock, which the simulation owns, and of the
+// start-up, which only the program sees. `start_up_ps` may grow until work begins and is fixed from
+// then on; then only the rank clock moves. Every value here only grows, whichever thread raises it
+// (Raise, LimitedClock): a clock that went back would break programs more than one that is late. A
+// thread that may not move the clock has `lived_through`, a view of its own that is ahead of it.
+//
+// A session takes over at one moment (`handed_over`): what the clocks showed before it must be read
+// first, because the same functions read differently afterwards. A fork keeps the flag without a
+// session, which is how it is told from a process that never had one.
 #include "shim/program/time/virtual_clock.h"
 
 #include <stdlib.h>
@@ -129,6 +138,7 @@ SimTime WithoutSession() noexcept {
 // The session of this process, with the program's clocks continued from before it. A rank's own
 // clock begins with the job; that of a later process (a worker, a compiler) with where the job is,
 // which in the fixed model the agent has said (SegmentHeader::start_clock_ps).
+// The first thread that reads a clock while there is a session makes the transition.
 core::Session* ContinuedSession() noexcept {
   core::Session* session = core::Session::Existing();
   if (session == nullptr) return nullptr;

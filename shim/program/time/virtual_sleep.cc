@@ -1,3 +1,10 @@
+// A sleep has a connection of its own because a wait over the ring needs a segment and promises
+// that the rank does nothing before its end. A process without a segment has none, and a wait that
+// an event may end cannot promise that. The kernel then does the bookkeeping. A process that dies
+// or execs hangs up (SOCK_CLOEXEC) and the agent forgets its wait, and a refusal and a lost agent
+// look the same. A sequenced-packet socket keeps each message whole. `shutdown` precedes `close` in
+// End because a forked child may hold the descriptor too. System calls go past the shim's own
+// exports where these would themselves wait in virtual time (ppoll).
 #include "shim/program/time/virtual_sleep.h"
 
 #include <errno.h>

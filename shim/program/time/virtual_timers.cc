@@ -1,3 +1,15 @@
+// The kernel delivers everything about an expiry (the signal, its thread, a readable descriptor),
+// so a virtual timer only decides the moment and then arms the kernel's timer for the next instant.
+// Deadlines are program time in picoseconds. A driver's timer is one that a driver has armed: it
+// pulls the clock to its moment (moment_keeper.cc), while those of helpers wait for the clock to
+// come by.
+//
+// HasStalled keeps programs alive that spin until a signal comes: their clock stands still, so
+// after as much real time as was left the timer expires anyway. For a driver that real time must
+// have been work, or a busy machine would let timeouts expire that a GPU server would not.
+//
+// The kernel's timer is armed outside of the lock, because its signal may run a handler in this
+// very thread that arms a timer again.
 #include "shim/program/time/virtual_timers.h"
 
 #include <errno.h>

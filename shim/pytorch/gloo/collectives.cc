@@ -1,3 +1,10 @@
+// The algorithms are the naive ones: live members send each other their inputs directly, and every
+// receiver computes the result by itself. Rings and trees would add partial results on the way,
+// while here the receiver must hold the inputs of its live peers to derive those of mirrored ranks,
+// which have no process. Reductions run over the members in the order of their ranks at every
+// receiver, so all of them get the same bits. Layouts of the options are PyTorch's private ones, so
+// every function first checks that sizes fit each other, and ends the job when they do not
+// (Expect). A root must be live where its bytes are the result; nothing can be derived for it.
 #include "shim/pytorch/gloo/collectives.h"
 
 #include <dlfcn.h>

@@ -1,3 +1,9 @@
+// Gloo sees bytes, and a rule needs to know what they are. Two live members that give the same
+// bytes show that all give them. Where they differ, integers in steps are the common case (ranks,
+// sizes, offsets), and the width alone does not tell an integer from a float: a value whose bits
+// would be a subnormal number, or a NaN with the sign bit, is taken for a small integer. A float in
+// use hardly ever has such bits. What follows from no rule is copied from the live member and noted
+// as a guess, which the report counts.
 #include "shim/pytorch/gloo/inputs.h"
 
 #include <cstdlib>
