@@ -1,3 +1,9 @@
+// A program asks the loader for a SONAME, and our facade of that name is loaded already, so the
+// stock library has to be found by its path. The folders are those in which the loader would have
+// searched for each loaded object (its run path, LD_LIBRARY_PATH, the system's), asked from the
+// loader itself, and then those of NVIDIA's wheels. The major of CUDA follows from what loaded
+// objects need, because both may be installed side by side. The loader's lock is held only while
+// paths are copied, because everything else calls the loader again.
 #include "shim/api/real_library.h"
 
 #include <dlfcn.h>

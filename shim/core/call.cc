@@ -1,3 +1,9 @@
+// Every exported call passes here twice, so the common way is a thread-local counter and the
+// charge. Only the outermost call of a thread is the program's: calls that a handler makes into
+// other exported functions raise the counter and cost nothing. A refusal is reported once per name.
+// The table of names is open-addressed and larger than the number of exports, so it never fills,
+// and it compares text because one name may lie at several addresses. A strict job ends by a system
+// call, without the program's exit handlers.
 #include "shim/core/call.h"
 
 #include <sys/syscall.h>

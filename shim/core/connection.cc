@@ -1,3 +1,9 @@
+// A process that cannot reach its agent must go on without GPUs and say why in one line, so each
+// step that fails ends in a reason. The agent is another build at worst: its page, its welcome and
+// its segment are checked for magic number, version and size before a field of theirs is used. The
+// files of the shared memory are closed once they are mapped; the socket alone stays open, because
+// its end tells both sides that the other one is gone. A signal of the program may interrupt the
+// wait for the welcome, which is then repeated.
 #include "shim/core/connection.h"
 
 #include <sys/mman.h>

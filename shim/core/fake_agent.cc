@@ -1,3 +1,9 @@
+// The agent's half of the contract, in threads of the test's process. It checks what a real agent
+// would be hurt by (sizes, alignment, the check of each record) with CHECK, so every test of a
+// handler tests the ring as well. A record is kept before it is answered: a test that has its
+// answer finds the record. Shared words are written in the agent's order, for example the copy of
+// the floor before the floor, because the shim takes another order for damage. The one agent of a
+// process is never destroyed; its threads end with the process.
 #include "shim/core/fake_agent.h"
 
 #include <fcntl.h>

@@ -1,3 +1,11 @@
+// CPython evaluates each frame by one function pointer (PEP 523), which costs far less than a trace
+// function that is called for each line. Everything is looked up by name at run time, because the
+// shim is not linked against Python and the names differ by version. The pointer is taken only
+// while it is CPython's own: torch.compile replaces it too, and frames go on in CPython's own
+// function, which would pass another's over.
+//
+// Frames below one that does not count are dropped with it: the count is set back when that frame
+// ends, but not below `taken`, which calls inside of it may have raised.
 #include "shim/core/frame_count.h"
 
 #include <dlfcn.h>

@@ -1,3 +1,10 @@
+// The offsets are those of CPython's internal headers on 64-bit machines. They are private and may
+// differ in a vendor's build, so nothing is trusted at first: reads go through process_vm_readv,
+// which fails where a plain read would end the process, types of objects are compared, and two
+// results have to agree with the interpreter's own text, where it exports one. From then on reads
+// are plain copies. A code object is identified by its address and three of its fields, because an
+// address is reused after the object was freed: then it gets a new number, and a place with an old
+// number is no longer found. Any doubt ends in "nothing", and the caller asks for the text.
 #include "shim/core/python_frames.h"
 
 #include <dlfcn.h>

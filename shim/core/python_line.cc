@@ -1,3 +1,9 @@
+// CPython can describe a stack without its lock only into a file descriptor (_Py_DumpTraceback), so
+// the text goes to a file in memory whose pages are mapped, and is parsed there. The file is never
+// cut, and stacks lie over each other: the file's position after the call, and not its size, says
+// where the newest text ends. One mutex orders the threads that use it. A line that does not look
+// as expected is passed over, and whatever fails gives no line; only BackwardRunsIn answers "yes"
+// then, the side on which nothing is counted that should not be.
 #include "shim/core/python_line.h"
 
 #include <dlfcn.h>

@@ -1,3 +1,13 @@
+// `process_clock_ps` is the clock; all times are picoseconds. What stands in the shared segment is
+// a copy for the agent, and the floor is the agent's promise to other ranks that this process does
+// nothing earlier. Every path that makes a record or shows the time therefore uses at least the
+// floor (RaiseToFloor, RecordClock). The program can overwrite shared memory, so a copy above the
+// clock, or a floor above its own copy, is damage and is reported instead of being believed.
+//
+// The models differ in how threads add up. In the fixed model costs are added to one clock
+// (fetch_add), as if drivers took turns, which makes the sum independent of how the machine
+// schedules them. In the measured model each thread has its own time, and the clock is the latest
+// of them.
 #include "shim/core/rank_clock.h"
 
 #include <algorithm>
@@ -70,6 +80,7 @@ void Publish(std::uint64_t clock_ps) {
 }
 
 // The agent told others that this process does nothing before its floor. The copy is raised first.
+// A floor is believed only up to its copy: one stray write cannot change both words.
 std::uint64_t FloorAbove(std::uint64_t clock_ps) {
   const std::uint64_t floor = source.cursors->floor_ps.value.load(std::memory_order_acquire);
   if (floor <= clock_ps) return clock_ps;

@@ -1,3 +1,12 @@
+// Positions count bytes since the beginning and never wrap; the place in the ring is the position
+// modulo its size. A record lies in one piece, so one that does not fit before the end is preceded
+// by a pad. The check of a record covers its position too, so old bytes of a former round are not
+// taken for a new record. The release store of the write position publishes everything before it.
+//
+// Two flags avoid system calls: `writer_waits` and `agent_sleeps`. Each side stores its own word
+// and then loads the other's, all sequentially consistent, so of a writer that goes to sleep and a
+// reader that frees space at least one sees the other. Records alone wake the agent only when a
+// quarter of the ring is unread; questions, damage and a full ring wake it at once.
 #include "shim/core/ring_writer.h"
 
 #include <algorithm>

@@ -1,3 +1,13 @@
+// The state lies in static storage, is made by the first GPU call, and is never destroyed, because
+// threads of the program may still call in while the process ends. `phase` is the only thing that
+// other threads look at without a lock; it becomes kOpen last. Header and devices are copied at the
+// start, since the program may overwrite the segment. A fork may not go on with its parent's ring:
+// it has no session, unless nothing but questions about GPUs was asked before, and then it connects
+// anew.
+//
+// An answer's slot is marked as pending before the record with its number can be seen. A new work's
+// definition enters the ring under the lock that guards the table, so no thread can launch the work
+// ahead of it.
 #include "shim/core/session.h"
 
 #include <pthread.h>

@@ -1,3 +1,8 @@
+// Each function is one system call by instruction: libc's own are what the shim replaces, they set
+// errno, and some are not safe between fork and exec. While the program's readings of the counter
+// trap, the shim's would trap too, so ReadTicks changes to the monotonic clock at the measured
+// rate, from a pair of both clocks that were read together: ticks go on without a step.
+// `ns_per_tick` and the pair are written before `ticks_hidden` is set (release).
 #include "shim/core/system.h"
 
 #include <linux/futex.h>

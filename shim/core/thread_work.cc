@@ -1,3 +1,12 @@
+// A thread's own work is its processor time outside of the shim. Reading that time is a system
+// call, too dear for each call of the program, so gaps below 20 us are taken from the tick counter
+// and only longer ones, which may hold a pause by the operating system, from the thread's CPU
+// clock. `accounted_ps` makes both agree: it sums what was already counted or was spent in the shim
+// since the CPU clock was last read, and is subtracted at the next reading. All results are
+// picoseconds.
+//
+// The speed of the core is timed again at a thread's first call after 50 ms, because clock rates
+// and neighbours on the machine change. What that takes is left out, as a sleep in the shim is.
 #include "shim/core/thread_work.h"
 
 #include <algorithm>

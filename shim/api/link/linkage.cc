@@ -1,3 +1,10 @@
+// The functions of libnvJitLink carry a release in their names, so each is looked up under the
+// first release of either major; types and codes are the numbers of nvJitLink.h. A linker without
+// all of them counts as missing. The target is the emulated device plus the suffix of the first PTX
+// module (sm_90a): code that names an architecture-specific target may use instructions which the
+// plain target refuses. The linker may look at its inputs again later, so they stay here, each with
+// a zero behind it. It silently leaves out a cubin that is executable already, so such an input is
+// passed through when it is alone and refused otherwise.
 #include "shim/api/link/linkage.h"
 
 #include <elf.h>
