@@ -1,3 +1,9 @@
+// A copy from pinned memory and one from pageable memory differ in time and in whether the call
+// waits, and only the pointer tells them apart. The ledger is therefore looked up for each end of a
+// copy; the count of ranges, read without the lock, makes that one load in programs that pin
+// nothing. Ranges never overlap: a new one that would is refused, and that keeps a look-up to one
+// step in the ordered map. Pinned memory is mapped without reserving swap and stays untouched, so
+// emulated ranks may pin far more than the machine has.
 #include "shim/gpu/allocation/host_memory.h"
 
 #include <sys/mman.h>
@@ -163,6 +169,8 @@ Status FreeManaged(void* pointer) noexcept {
   return status;
 }
 
+// Registered ranges may follow each other, as when a program registers a buffer piece by piece;
+// allocations may not.
 bool HoldsHostBytes(const void* pointer, std::size_t bytes) noexcept {
   HostLedger& ledger = PinnedLedger();
   if (ledger.count.load(std::memory_order_acquire) == 0) return true;

@@ -1,3 +1,12 @@
+// Freed blocks keep their addresses in the pool, by rounded size, and go back to the device,
+// largest first, when more is reserved than the threshold and the use allow. Order on streams is
+// not modelled: a freed block may be given out at once, whatever stream asks. The size that the
+// program asked for and the size that is booked differ (granules of 2 MiB), so a block's extent is
+// set with each use and is empty while the block is cached. Observers are told after the lock is
+// released, since they may call back.
+//
+// Memory that a capture allocates is not given back when the graph is destroyed: replays use the
+// same addresses.
 #include "shim/gpu/allocation/pool.h"
 
 #include <algorithm>

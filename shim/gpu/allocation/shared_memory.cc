@@ -1,3 +1,8 @@
+// The handle is the whole message: it names process, buffer and size, and nothing passes between
+// the processes. The memory is opened in the range of reservations, as a real driver would give
+// another address too, and is not booked, because its owner has booked it. A buffer's identity is
+// its number and not its address, which the owner may use again. Openings are counted per process
+// and buffer, since CUDA gives one address for all of them.
 #include "shim/gpu/allocation/shared_memory.h"
 
 #include <unistd.h>

@@ -1,3 +1,11 @@
+// Three things have lives of their own: a range of addresses, physical memory, and the mapping of
+// one into the other. Physical memory is booked when it is created, not when it is mapped, as on a
+// GPU; it is freed by the last of its handles and mappings. A mapping becomes an extent of the
+// address space, so copies and kernels find it as they find any allocation. Mappings do not
+// overlap, and an unmapping takes whole ones or changes nothing.
+//
+// Bytes are forgotten without the lock held: the queue of values may run launches, and these look
+// up reservations.
 #include "shim/gpu/allocation/virtual_memory.h"
 
 #include <fcntl.h>

@@ -1,3 +1,9 @@
+// The runtime knows devices, the driver knows contexts, and both share the thread's stack: a
+// runtime call without a current context makes the primary one of device 0 current. The stack lies
+// in thread-local storage of fixed size, because the shim may be loaded late and the loader then
+// has little of it left. Primary contexts are made once and stay until the process ends, so a
+// pointer to one is always good; `active` publishes it without the lock. Only the first context of
+// a device books memory.
 #include "shim/gpu/context/context.h"
 
 #include <array>

@@ -1,3 +1,9 @@
+// A copy is two things here: work for the engine, which takes time and no bytes, and a move of the
+// bytes that are known, which takes no time. The direction that the program names is only checked,
+// for the addresses decide, as with unified addressing. Bytes move in the order of the calls,
+// through the queue of values; a wait comes before the move where CUDA's call waits (MustWait). In
+// a capture nothing moves: the node keeps the move and each replay repeats it. A strided copy is
+// moved row by row, but is one work, whose description has the length of a row.
 #include "shim/gpu/copy/copy.h"
 
 #include <cstring>

@@ -1,3 +1,8 @@
+// The list is chosen once per process, at the first call that needs it, as the driver reads
+// CUDA_VISIBLE_DEVICES once: programs that set the variable later see no change. `chosen` is stored
+// last and publishes the rest, so later calls take no lock. A process without a session counts as
+// one without devices. Two numberings exist from here on: devices as the program counts them, and
+// as the agent does (RingDevice). Records carry the latter.
 #include "shim/gpu/device/device.h"
 
 #include <algorithm>

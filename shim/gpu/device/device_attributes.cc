@@ -1,3 +1,8 @@
+// Programs choose kernels and the shapes of launches by these numbers, so a wrong one changes what
+// runs. Numbers that differ between models come from the agent's description of the device, all
+// others from one table. The table is sorted by number for the binary search, and may name only
+// what the shim answers: a feature that is refused (multicast objects, events between processes,
+// stream memory operations) has 0 here, or programs would choose a way that fails.
 #include "shim/gpu/device/device_attributes.h"
 
 #include <algorithm>

@@ -1,3 +1,12 @@
+// For each stream a capture remembers its last nodes (`tails`), on which the next operation
+// depends. Recording an event marks the tails of that moment, and a wait for it adds them to
+// another stream's tails, which is how a capture spreads. At the end each stream's tails must lie
+// behind the origin's, or work would be lost (IsJoined). Whatever CUDA forbids in a capture
+// invalidates it, and the error comes again at its end.
+//
+// What moves known bytes, or runs on the host, is kept with the node and happens at each replay,
+// not now. Work definitions are interned when the node is made, so that a launch is one record. One
+// mutex guards all captures; observers are told without it.
 #include "shim/gpu/graph/capture.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// Handles are addresses of objects that check a magic number, and nodes live in their graph in the
+// order in which they were added, which is the order that queries give. Edges are kept at the later
+// node only (`dependencies`), so removing a node has to look at all others, which is rare. A clone
+// copies nodes first and edges afterwards, because an edge may lead to a node that comes later in
+// the list. Kernel nodes hold their parameters packed, with pointers into that block: a copy of a
+// node must point into its own.
 #include "shim/gpu/graph/graph.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// The runtime and the driver have the same graph calls under different names and error codes, and
+// their handles are the same pointers. Each call is written once here, with the vendor's
+// parameters, and returns a Status; the faces only translate it. Every handle is looked up before
+// its use, for programs pass stale and foreign ones. A new node is filled before its handle is
+// given out, and taken out again when that fails, so a refused call adds nothing.
 #include "shim/gpu/graph/graph_calls.h"
 
 #include <algorithm>

@@ -1,3 +1,13 @@
+// An executable graph is a copy of its own, because the program may change or destroy the original.
+// It is defined in the ring once, with child graphs opened up and each node behind its
+// dependencies, and a launch is then one record whatever the graph's size. `ring_graph` is zero
+// when that definition is out of date, after a change of a node or for another device, and the next
+// launch defines it anew. Copies remember the node they were made from (`original`), by which calls
+// that name the original's nodes find those of the executable. An update therefore keeps the old
+// originals and numbers.
+//
+// What a launch does on the host (values, host functions) is repeated here in the order of the
+// definition.
 #include "shim/gpu/graph/graph_exec.h"
 
 #include <algorithm>

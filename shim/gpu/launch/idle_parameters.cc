@@ -1,3 +1,12 @@
+// A work is identified by the bytes of its parameters, so bytes that no thread reads would make
+// equal launches look different: garbage between fields, unused array elements, empty functors.
+// What the code reads is found by analysis of the kernel's machine code, and where it is not
+// understood everything counts as read: a byte that is cleared wrongly would join works that
+// differ. Layouts of PyTorch's structures (torch_layout) tell how much of an array is in use, which
+// the code alone cannot.
+//
+// Clear comes before pointers are blanked, as it must not clear device addresses; TakeNumbers comes
+// after.
 #include "shim/gpu/launch/idle_parameters.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// The way of most launches is one hash and one look-up: the definition, its checks and its entry in
+// the ring are made when the hash is new. The hash covers kernel, device, shape and the parameters
+// with pointers blanked, and two launches with one hash are taken for the same work: whatever else
+// a definition comes to depend on has to enter it. Parameters in the definition are kept for good,
+// so a recorded launch may refer to them instead of copying. A grouped GEMM's sizes are not among
+// its kernel's parameters, so they are appended to the block before it is hashed.
 #include "shim/gpu/launch/kernel_work.h"
 
 #include <array>

@@ -1,3 +1,9 @@
+// The interpreter needs to know where memory is, and this is where it learns of the emulated
+// address space: what is a device address, what one pointer may lead to, and a version that changes
+// with allocations. A pointer's reach is the reservation and not the single mapping, since a kernel
+// may run over the seams of PyTorch's expandable segments. Without values the launch counts as
+// having written wherever its pointers lead, and the table of authors notes the kernel for each of
+// them.
 #include "shim/gpu/launch/launch_values.h"
 
 #include <optional>

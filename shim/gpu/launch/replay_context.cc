@@ -1,3 +1,8 @@
+// A kernel that is run again on a real GPU needs memory of the same shape at its pointers, so each
+// pointer brings the extent that it leads into. Parameters get back what was blanked for the work's
+// identity, pointers and numbers alike. Code goes into a file named after its content, written once
+// and by renaming, as several ranks share the folder. Without the file the kernel is not measured,
+// and nothing fails.
 #include "shim/gpu/launch/replay_context.h"
 
 #include <unistd.h>

@@ -1,3 +1,12 @@
+// Addresses are real in one respect only: they are reserved in this process, so nothing else is
+// mapped there and a stray access faults. Each device has a window of its own, by which an address
+// tells its device without a look-up. `arena_used` holds how far each window was ever used; it is
+// read without the lock by every launch that asks whether a word is a device address, so it only
+// grows. The record of a change is written under the lock, or the agent would see the amounts in
+// another order than they were booked.
+//
+// Small allocations share pieces of 2 MiB, as a driver does, because the amount in use has to agree
+// with what a program reads by cudaMemGetInfo.
 #include "shim/gpu/memory/memory.h"
 
 #include <sys/mman.h>

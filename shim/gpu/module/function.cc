@@ -1,3 +1,9 @@
+// Occupancy decides the grids that programs launch (persistent kernels, cooperative launches), so
+// it follows the rules of CUDA's occupancy calculator from the device's limits and the kernel's own
+// needs, and not a formula that is merely close. For clusters CUDA publishes no rule: a cluster has
+// to lie within a group of multiprocessors, and the size of that group is an assumption
+// (kGpcMultiprocessors). Attributes that a program sets are atomic, because launches in other
+// threads read them.
 #include "shim/gpu/module/function.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// nvcc's generated code registers tens of thousands of kernels before main, so registering must
+// cost next to nothing and may rely on nothing: the objects are constant-initialised, and an entry
+// is appended to a chunk. The index is built from new entries at the first look-up that misses. Its
+// table is read without a lock; a larger one replaces it as a whole, and old ones stay, because
+// readers may be in them. An address that is registered again belongs to the later object: dlclose
+// frees addresses, and dlopen may give them out again.
 #include "shim/gpu/module/host_symbols.h"
 
 #include <atomic>

@@ -1,3 +1,11 @@
+// Kernels are not compiled or copied to a device: a module is an index of its functions and
+// variables, made from the code for the emulated GPU and kept on disk by the code's hash, so that
+// other processes need not read the code. Images that are given to the driver are copied, because
+// the program may free them while launches still wait to be run for their values. Libraries and
+// kernels are never freed; unloading clears their magic numbers, and a stale handle is refused.
+//
+// PTX is compiled where the stock compiler is found. Otherwise it has no register counts, and
+// kAssumedRegisters stands for them.
 #include "shim/gpu/module/module.h"
 
 #include <algorithm>

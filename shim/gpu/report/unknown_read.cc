@@ -1,3 +1,8 @@
+// Reads are noted where they happen, which may be under the lock of the value queue, and sent
+// later: a record may wait for space in the ring, and the agent may need this process to go on.
+// `waiting` keeps the order, so a source's definition precedes its reads. The number of sources is
+// bounded, and reads beyond it are counted without a source. The Python line costs ten microseconds
+// and more, so it is sought once per source, unless a declaration needs the line to decide.
 #include "shim/gpu/report/unknown_read.h"
 
 #include <algorithm>

@@ -1,3 +1,13 @@
+// The engine lives in the agent, and only the process can run its functions: an event of ours
+// stands in the stream before each function, and a thread asks the agent when the event ends. It
+// asks for the first function of each stream only, as the others follow them, and runs the earliest
+// one whose time the clock has reached. Functions leave the queue before they run and leave
+// `outstanding` after, which is what waits look at.
+//
+// If the clock does not get there by itself, the program waits for the function by means of its
+// own. The thread then tells the agent of the wait as for any synchronisation, so that other ranks
+// may act first, and moves the clock. When not even the time is known, another thread asks for it,
+// because the question blocks (AskForOne).
 #include "shim/gpu/stream/callback.h"
 
 #include <pthread.h>

@@ -1,3 +1,9 @@
+// The engine has the times of events; here an event is a number, with three facts that the engine
+// does not know: whether it was recorded at all, whether the last record belongs to a capture, and
+// which reads into host memory precede it. The last is how a wait for an event brings those bytes
+// into place. `recorded` is stored last, after what belongs to the record. Waiting for an event
+// that was never recorded succeeds at once, as in CUDA. Time differences are the engine's
+// picoseconds, turned into CUDA's milliseconds of single precision.
 #include "shim/gpu/stream/event.h"
 
 #include "services/contract/ring/record.h"

@@ -1,3 +1,9 @@
+// Default streams are made when they are first named: the legacy one of each device, which the
+// engine knows as number 0, and one per thread and device. The entry points with _ptsz and _ptds
+// differ from the others only in what null means, so a counter of the thread stands for that
+// (PerThreadDefault) and every handler is written once. A stream's magic number is set last and
+// cleared when it is destroyed; its memory is reused for streams only, so a stale handle is
+// refused.
 #include "shim/gpu/stream/stream.h"
 
 #include <algorithm>

@@ -1,3 +1,12 @@
+// A driver's wait is a question that the agent answers when the simulation has reached it, and
+// tells the agent that this rank does nothing meanwhile. Other threads cannot promise that for the
+// rank: they ask as observers, again and again, in real time. A poll loop has to make time pass, or
+// it would spin for ever at one instant. Queries in a row without work between them cost 1 us of
+// virtual time and double up to about 1 ms, so a loop's overshoot stays in proportion to its
+// length.
+//
+// Every success ends in FinishWait: functions and bytes that the wait covers are in place before
+// the program goes on.
 #include "shim/gpu/stream/waiting.h"
 
 #include <algorithm>

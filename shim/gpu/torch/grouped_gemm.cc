@@ -1,3 +1,10 @@
+// The sizes of a grouped GEMM lie in device memory, which nobody computes, so its duration cannot
+// follow from its own parameters. The kernel that prepares them has the shapes of the operands as
+// parameters. From its numbers m, n and k one is negative, the ragged one, and its total over all
+// groups stands in a shape. Both kernels share an address, which is the link. A kernel counts as
+// the preparing one only if number and sizes of its parameters are the known ones; otherwise
+// nothing is noted and the GEMM has no sizes. The table is bounded by being cleared when it is
+// full.
 #include "shim/gpu/torch/grouped_gemm.h"
 
 #include <array>
