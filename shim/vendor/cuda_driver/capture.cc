@@ -1,3 +1,6 @@
+// The versions of a call share one body, with null for the outputs that an older one lacks. Edges
+// carry no data here: a programmatic edge is kept as a plain one, so edge data are passed over on
+// the way in, and a null array, which stands for plain edges, comes out.
 #include "shim/vendor/cuda_driver/capture.h"
 
 #include <span>

@@ -1,3 +1,9 @@
+// A driver call without a current context fails, where a runtime call makes one; RequireContext is
+// that rule, and the order of the checks decides which code a wrong call gets. Contexts of one
+// device differ in identity and flags only: memory and limits belong to the device, and waits and
+// peer access go to it. A reset waits and frees nothing, because a program that holds handles would
+// find them dangling. Shares of a GPU (execution affinity, CiG) are refused, because no kernel is
+// timed on a part of its multiprocessors.
 #include "shim/vendor/cuda_driver/context.h"
 
 #include "services/contract/ring/record.h"

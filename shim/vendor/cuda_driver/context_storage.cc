@@ -1,3 +1,6 @@
+// A context that is destroyed tells each library that has kept something beside it. Entries are
+// taken out under the lock and called without it, because a library may look up its other entries,
+// or put new ones. The list is searched linearly: a process has few contexts and few runtimes.
 #include "shim/vendor/cuda_driver/context_storage.h"
 
 #include <algorithm>

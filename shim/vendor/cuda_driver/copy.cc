@@ -1,3 +1,8 @@
+// All calls end in one of two requests, a box of bytes from one side to the other or a fill. They
+// differ in what they check and in whether they block. A memory type of "unified" and the plain
+// cuMemcpy leave the direction to the addresses. A pitch or height of zero stands for rows and
+// slices without gaps. Arrays have no linear addresses and are refused. Copies of a batch run in
+// order, and those before a refused one have happened.
 #include "shim/vendor/cuda_driver/copy.h"
 
 #include <cstdint>

@@ -1,3 +1,6 @@
+// These calls need cuInit and no context. What differs between GPUs comes from the agent's
+// description of the device, everything else from the table of attributes, which the runtime's
+// calls and the property structures read as well, so that all ways to ask give the same number.
 #include "shim/vendor/cuda_driver/device.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// MD2 is obsolete as a hash; it is here because the runtime computes it. The algorithm and its
+// table of substitutions are RFC 1319's. HMAC follows RFC 2104 with a block of 16 bytes, the length
+// of the key, so the key is neither hashed nor filled up. The structures are digested as they lie
+// in memory, which is why their sizes are asserted.
 #include "shim/vendor/cuda_driver/driver_digest.h"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// A statically linked runtime asks for these tables before anything else, and calls their entries
+// by index without names or checks. Every entry is therefore a function from the start: the known
+// ones are set, and each of the others is an instance of Refuse with its table and number in its
+// name, so that a report shows what a program would need. Names are built at compile time and live
+// for ever, as refusals keep pointers to them. Tables are made once and never moved, because the
+// digest covers their addresses. Entries with a cost go through core::Enter as the exported call
+// that they stand for.
 #include "shim/vendor/cuda_driver/export_table.h"
 
 #include <pthread.h>

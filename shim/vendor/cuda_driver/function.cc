@@ -1,3 +1,7 @@
+// A CUfunction and a CUkernel are the same object here, because all emulated GPUs of a process are
+// alike and code is chosen once: each pair of calls shares its body, and the device that a kernel's
+// call names is only checked. Occupancy questions are answered for the current context's device.
+// Everything counts as loaded.
 #include "shim/vendor/cuda_driver/function.h"
 
 #include "shim/gpu/context/context.h"

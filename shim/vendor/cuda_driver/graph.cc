@@ -1,3 +1,6 @@
+// What both faces share is in gpu/graph; here are the calls whose structures only the driver has.
+// Instantiation and update report failures by their result only, with no node and an empty log.
+// Programmatic edges are accepted and kept as plain ones, so edge data read back are zeros.
 #include "shim/vendor/cuda_driver/graph.h"
 
 #include <algorithm>

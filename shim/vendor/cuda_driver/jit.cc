@@ -1,3 +1,8 @@
+// Programs read the compiler's log to explain their own failures, so errors and remarks of the
+// stock linker go into the buffers that the program gave, and the sizes that were filled go back
+// through its array of values, as the driver does: both have to outlive the linkage. The log is
+// written after each input and at the end. Which code stands for a failure depends on the input's
+// kind. Options that change neither the code nor its log are passed over.
 #include "shim/vendor/cuda_driver/jit.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Allocation needs a context and fails while a capture in global mode runs; freeing needs no
+// context, because the address tells the device. A size of zero is an error here and a success in
+// the runtime, so this face checks it before the shared function is called.
 #include "shim/vendor/cuda_driver/memory.h"
 
 #include "shim/gpu/allocation/device_memory.h"

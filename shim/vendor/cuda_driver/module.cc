@@ -1,3 +1,7 @@
+// Modules and libraries are one object with two rules: a module belongs to a context and needs a
+// current one, while a library only needs cuInit. Loading reads the image at once, because the
+// program may free it; kernels and variables are found by name when they are asked for. Variables
+// are per device, so their address is that on the current context's device.
 #include "shim/vendor/cuda_driver/module.h"
 
 #include <algorithm>

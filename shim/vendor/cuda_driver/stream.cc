@@ -1,3 +1,7 @@
+// Both kinds of objects are the shared ones; here null handles, missing outputs and the driver's
+// context rule are checked. cuStreamAddCallback is the older form of a host function with other
+// arguments, so these are kept in an object that the function frees after it has called the
+// program.
 #include "shim/vendor/cuda_driver/stream.h"
 
 #include "shim/gpu/stream/callback.h"

@@ -1,3 +1,7 @@
+// Handles of physical memory, addresses and mappings are kept in gpu/allocation; this face
+// translates the vendor's structures, and keeps what of them the program may read back (location
+// type and id, handle types). Only file descriptors are shared between processes; fabric handles
+// and other types are refused.
 #include "shim/vendor/cuda_driver/virtual_memory.h"
 
 #include <cstdint>

@@ -1,3 +1,8 @@
+// The runtime names a direction with each copy and has codes of its own for a wrong one and for a
+// wrong pitch, so these are checked here and before anything else; whether the bytes are there is
+// checked in gpu/copy. The first failure of a batch ends it, and copies before it have happened. A
+// symbol is the host address of a variable: it is looked up on the current device, and the range is
+// checked against the variable's size.
 #include "shim/vendor/cuda_runtime/copy.h"
 
 #include <optional>

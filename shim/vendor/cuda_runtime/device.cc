@@ -1,3 +1,8 @@
+// The first question about devices starts the driver, as the real runtime's does: programs go on
+// with driver calls. Only torchrun, which wants to know no more than the number, gets it without a
+// session (DeviceCountOfLauncher), because a process with one cannot be forked into ranks. Driver
+// functions by name come from the shim's own table and never from a library, so no call leaves the
+// emulated driver.
 #include "shim/vendor/cuda_runtime/device.h"
 
 #include "shim/core/session.h"

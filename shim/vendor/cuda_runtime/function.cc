@@ -1,3 +1,8 @@
+// A symbol may be a host function that stands for a kernel, or a kernel's own handle, and nothing
+// in the value tells which. The table of host functions is asked first; then the address is
+// compared with all handles that were given out, and its memory is never read, because it may be
+// code or nothing at all. A failed look-up is cudaErrorInvalidDeviceFunction, as in the runtime,
+// and becomes the thread's last error.
 #include "shim/vendor/cuda_runtime/function.h"
 
 #include <cstring>

@@ -1,3 +1,6 @@
+// What both faces share is in gpu/graph; here are the calls with the runtime's structures, and its
+// kernel nodes, whose function is a symbol. A kernel node's parameters are copied when it is set,
+// so the program's array may go. Edges are kept as plain ones, so edge data read back are zeros.
 #include "shim/vendor/cuda_runtime/graph.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// `kernel<<<...>>>(...)` is compiled into a call that pushes the configuration and a stub that pops
+// it and launches, so the configuration waits in the thread meanwhile. It is a stack because
+// evaluating the arguments may launch, too. A launch whose grid or block no device takes has a code
+// of its own in the runtime (cudaErrorInvalidConfiguration), which Status cannot tell from other
+// invalid values.
 #include "shim/vendor/cuda_runtime/launch.h"
 
 #include <array>

@@ -1,3 +1,6 @@
+// These are the driver's libraries under the runtime's rules: loading makes a context where there
+// is none, and each failure is the thread's last error. Handles are the same pointers in both, so a
+// library that one face has loaded can be used through the other.
 #include "shim/vendor/cuda_runtime/library.h"
 
 #include <algorithm>

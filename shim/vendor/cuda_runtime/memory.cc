@@ -1,3 +1,8 @@
+// Allocation makes a context if there is none, and fails while a capture in global mode runs, which
+// invalidates that capture (CheckUnsafeCall). A size of zero succeeds for device and pinned memory,
+// other than in the driver. Volumes multiply numbers of the program, so overflow is caught and
+// becomes a size that no device has. PointerGetAttributes succeeds for any pointer, and says when
+// it is not registered.
 #include "shim/vendor/cuda_runtime/memory.h"
 
 #include <cstdint>

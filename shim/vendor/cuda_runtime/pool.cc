@@ -1,3 +1,6 @@
+// Attributes of a pool travel through an untyped pointer: the first three are ints, the others
+// 64-bit numbers, and a wrong width would overwrite the program's memory. Access of other devices
+// is granted from the start, so setting it only checks the devices.
 #include "shim/vendor/cuda_runtime/pool.h"
 
 #include <cstring>

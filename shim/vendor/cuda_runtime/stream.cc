@@ -1,3 +1,6 @@
+// Streams are the shared ones, under the runtime's codes and its last error. cudaStreamAddCallback
+// is the older form of a host function with other arguments, so these are kept in an object that
+// the function frees after it has called the program.
 #include "shim/vendor/cuda_runtime/stream.h"
 
 #include "shim/gpu/stream/callback.h"
