@@ -1,3 +1,11 @@
+// A call is checked in a fixed order, since the first failure decides the code: the handle, sizes
+// and strides, scalars, then the combination of types, from the table of cublasGemmEx's
+// documentation. Empty results succeed before any work. What takes time is described to the engine
+// as one workload::Gemm; what it does to bytes is either computed, when it is small, or forgotten.
+//
+// Two things change the time without being in the call: the handle's math mode, which lets single
+// precision use faster formats, and whether beta is zero, for then C is not read. A beta on the
+// device counts as zero only if its bytes are known.
 #include "shim/vendor/cublas/gemm.h"
 
 #include <algorithm>
@@ -241,6 +249,7 @@ cublasStatus_t Run(cublasHandle_t handle, const Problem& problem) {
   return ToCublas(status);
 }
 
+// Groups of different sizes are one work with the sum of their operations and bytes.
 cublasStatus_t RunGrouped(cublasHandle_t handle, const GroupTypes& types, int count,
                           Group (*group)(const void* source, int index), const void* source) {
   const Context* context = Context::Find(handle);

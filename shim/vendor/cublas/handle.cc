@@ -1,3 +1,7 @@
+// The handle only stores what calls made through it will need; no GPU memory belongs to it before
+// the first work (pool.h). Defaults are cuBLAS's own, because programs read them back. Setting the
+// stream resets the workspace, as documented, so a program that sets both has to do so in this
+// order. The texts of the codes are cuBLAS's, which programs print.
 #include "shim/vendor/cublas/handle.h"
 
 #include <cuda_runtime_api.h>

@@ -1,3 +1,10 @@
+// Every routine but the GEMMs is described by its counted multiply-adds and the elements that it
+// moves, in its own element type: a complex multiply-add is four real ones (FlopScale).
+// Matrix-vector and dot routines are GEMMs with one column, so their values come from there. A
+// result that the host gets at once cannot be deferred: in host pointer mode the call waits for the
+// stream, as cuBLAS does, and answers by the job's policy for unknown values, which is counted like
+// a read of unknown bytes. Batched routines overwrite what a table of pointers names; where the
+// table is unknown, they may have written anywhere.
 #include "shim/vendor/cublas/routine.h"
 
 #include <algorithm>

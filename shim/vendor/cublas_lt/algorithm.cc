@@ -1,3 +1,8 @@
+// Programs ask for algorithms, keep their bytes, and pass them to the call later, also after tuning
+// among several. One algorithm exists, so a search ends with its first candidate, and its bytes are
+// recognised by a magic number. It needs no workspace, so it fits every limit of a preference. The
+// tile is chosen only for the number of waves that the answer has: the largest one that still fills
+// all multiprocessors. The time does not depend on it.
 #include "shim/vendor/cublas_lt/algorithm.h"
 
 #include <array>

@@ -1,3 +1,8 @@
+// Descriptors are plain structures inside the vendor's opaque ones, whose storage may be the
+// program's (Init) or ours (Create). An attribute is an offset and a size in such a structure, so
+// setting and getting are one function over a table, and a wrong size is refused as in cuBLASLt. A
+// new attribute needs a field and a row. Fields that change nothing about the work are kept all the
+// same, because programs read them back.
 #include "shim/vendor/cublas_lt/descriptor.h"
 
 #include <cstddef>

@@ -1,3 +1,8 @@
+// The work has BLAS's terms, column-major and transposition only, and cuBLASLt lets each matrix
+// choose its order. A row-major matrix is a column-major one transposed; if D is row-major, the
+// GEMM is D^T = op(B)^T op(A)^T, so the factors change places. Shapes are compared before types, as
+// their codes differ: INVALID_VALUE for matrices that do not fit each other, NOT_SUPPORTED for what
+// this GPU lacks. Narrow formats depend on the compute capability, given as major * 10 + minor.
 #include "shim/vendor/cublas_lt/gemm_description.h"
 
 #include <utility>

@@ -1,3 +1,9 @@
+// The work says how long the call takes; the value of the result is computed only for what
+// compute::Gemm can express: plain, bias, ReLU and GELU epilogues, without scaling of narrow
+// formats. For every other epilogue each buffer that it writes is forgotten (D, the bias gradient,
+// the auxiliary output, the largest magnitude): one that is left out would keep stale bytes that
+// look known. Numbers of the epilogue are a bit field in cuBLASLt's header (bias 4, gradients of
+// activations 8 and 64, gradients of the bias 16, 256 and 512, auxiliary buffer 128).
 #include "shim/vendor/cublas_lt/matmul.h"
 
 #include <algorithm>

@@ -1,3 +1,13 @@
+// The backend is a store of attributes: a program describes tensors and operations, asks for
+// engines, and builds a plan. All of it is kept and given back, and only three things are
+// interpreted: finalizing a plan describes the graph as one work, executing submits it, and
+// questions about engines are answered from the kinds of operations. Which engine runs changes one
+// thing, whether single precision may use tensor cores: convolutions have a second engine without
+// them. Graphs with GEMMs accept engine numbers below 32, because programs keep the number that the
+// real library gave them.
+//
+// Values that a program passes at execution (sequence lengths of an attention) are copied into the
+// definition, since they change the time.
 #include "shim/vendor/cudnn/backend.h"
 
 #include <algorithm>

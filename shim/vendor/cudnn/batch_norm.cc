@@ -1,3 +1,8 @@
+// Each call is a graph of one normalisation, so both interfaces of cuDNN have the same work for the
+// same shapes. Small ones are computed, if the call is the plain case: spatial mode, no activation
+// or addition, alpha 1 and beta 0, and tensors of equal dimensions and type. In all other cases
+// every output with an address is forgotten. Parameters and statistics share one descriptor
+// (scale_desc), as cuDNN demands.
 #include "shim/vendor/cudnn/batch_norm.h"
 
 #include <algorithm>

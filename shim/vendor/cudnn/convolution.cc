@@ -1,3 +1,9 @@
+// Each call is a graph of one convolution, data first and filter second, so both interfaces of
+// cuDNN have the same work for the same shapes. The algorithm that a program names does not matter,
+// and each search gives one. It matters for memory only: gradients of filters in types under 32
+// bits need a workspace in single precision, as in the graph interface. CUDNN_FMA_MATH is how a
+// program forbids TF32. In the fused call the convolution's own result is virtual: it never reaches
+// memory, and bias, addend and activation are one pass.
 #include "shim/vendor/cudnn/convolution.h"
 
 #include <algorithm>

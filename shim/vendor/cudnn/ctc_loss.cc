@@ -1,3 +1,8 @@
+// The work is counted from its recursions (Graves et al., "Connectionist Temporal Classification",
+// 2006): a label of L elements has 2 L + 1 states with its blanks, the forward recursion visits
+// each state once in each step, and gradients need the backward one as well. Where lengths lie on
+// the device, the longest label of the descriptor stands for them. A state costs ten operations and
+// four bytes, read and written.
 #include "shim/vendor/cudnn/ctc_loss.h"
 
 #include <algorithm>

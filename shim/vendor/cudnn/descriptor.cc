@@ -1,3 +1,8 @@
+// Descriptors of the older interface hold what they were given; the shape that a work needs is
+// derived from them. A tensor has strides of its own, while those of a filter follow from its
+// format: in NHWC the channel runs fastest, whatever the order of the dimensions in the call.
+// Setting a dropout descriptor fills its states on the device and is therefore work, while
+// restoring one is not.
 #include "shim/vendor/cudnn/descriptor.h"
 
 #include <algorithm>

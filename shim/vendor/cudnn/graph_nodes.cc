@@ -1,3 +1,9 @@
+// A worker with a real GPU rebuilds the graph from these bytes, and equal graphs must give equal
+// bytes in every process, or a measured time would not be found again. So everything that differs
+// by chance is replaced: a node's index is that of the first node with the same content, tensors
+// have their numbers in the work, and handles and pointers are left out. Nodes come after the ones
+// that they refer to. Attributes are in the order of their numbers (a sorted map). Depth and size
+// are bounded, since graphs may contain graphs.
 #include "shim/vendor/cudnn/graph_nodes.h"
 
 #include <cstring>

@@ -1,3 +1,8 @@
+// A cuDNN handle is a stream. Failures leave a sentence for the thread's next
+// cudnnGetLastErrorString, as the real library does from version 9 on. Types are translated to
+// CUDA's, the numbering that works have; a number without a counterpart gets an invalid one and is
+// refused where a shape is built. Two deprecated vector types, which the headers no longer name,
+// still have their numbers.
 #include "shim/vendor/cudnn/handle.h"
 
 #include <cuda_runtime_api.h>

@@ -1,3 +1,7 @@
+// Two tables of the backend interface: the ranges of attribute numbers that belong to each kind of
+// descriptor, and the attributes without which one cannot be finalized. The first rejects an
+// attribute of another kind, as cuDNN does. The ranges are those of cudnn_graph.h; a new version of
+// the header may extend them.
 #include "shim/vendor/cudnn/node.h"
 
 #include <array>

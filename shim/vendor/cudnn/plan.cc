@@ -1,3 +1,9 @@
+// An operation's attributes are tensors, settings or subgraphs, and their kind tells which. Whether
+// a tensor is read or written is in none of them: it follows from the attribute's number
+// (kOutputs), and for the statistics of a normalisation from its phase. A tensor that is missing in
+// that table would count as read, and its bytes would stay known. Virtual tensors never reach
+// memory. A convolution alone is described by its operation; everything else carries its
+// descriptors along, so that a worker with a GPU can build the same graph.
 #include "shim/vendor/cudnn/plan.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// The work is that of cuDNN's standard algorithm, issued as the GEMMs and element-wise passes that
+// it consists of, because a recurrent network has no single kernel whose time could be known.
+// Sequences of a batch may have different lengths, so a step has the members that reach it
+// (MembersAt). Inputs of several steps are multiplied together, which does not depend on the
+// recursion, while the state's GEMM waits for the step before. Sizes of the work and reserve spaces
+// are what these passes keep; a program allocates them and gives them back.
 #include "shim/vendor/cudnn/rnn.h"
 
 #include <cublas_v2.h>

@@ -1,3 +1,9 @@
+// The weights of a network are one buffer whose layout is the library's own: PyTorch asks where
+// each matrix lies and copies into it. Here all matrices come first, by layer, direction and kind,
+// and then all biases. An offset is found by adding up all parts, so asking for every matrix is
+// quadratic in the number of layers, which are few. Without a buffer the offsets themselves are the
+// answer, as in the real library. Gates are counted by the cell: four of an LSTM, three of a GRU,
+// one of a plain network.
 #include "shim/vendor/cudnn/rnn_descriptor.h"
 
 #include <algorithm>

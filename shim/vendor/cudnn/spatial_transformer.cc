@@ -1,3 +1,6 @@
+// A call is a graph of one bilinear resampling with the picture and the grid as inputs. The grid
+// has no descriptor of its own: it is as large as the output, with two numbers for each point, and
+// dense. A small forward call with alpha 1 and beta 0 is computed; gradients are not.
 #include "shim/vendor/cudnn/spatial_transformer.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// The time of a transform is counted: 5 n log2 n operations for n complex points, as FFTW's
+// benchmarks count them, half of it when one side is real, and as many passes over memory as a
+// dimension needs when a kernel transforms 2^12 points in one. Real transforms keep half of the
+// last dimension and one more element on the complex side; in place, the real side is padded to the
+// complex rows. Numbers of points are limited to 2^48, so that no product overflows. Plans are
+// copied out of the table before work is submitted, as submitting may wait for the ring.
 #include "shim/vendor/cufft/plan.h"
 
 #include <algorithm>

@@ -1,3 +1,11 @@
+// cuFFT spells sizes in a dozen ways (one to three dimensions, arrays of int or long long, a type
+// code or two element types). Every spelling becomes one Transform first, so that checks, workspace
+// and time are written once; a new entry point only translates its arguments.
+//
+// A plan is copied out of the table before its work is submitted, as submitting may wait. Small
+// transforms are computed after the work; for all others the whole extent that the call writes is
+// forgotten, gaps of strided layouts included. A plan without a workspace of its own or of the
+// program's runs nothing.
 #include "shim/vendor/cufft/transform.h"
 
 #include <array>

@@ -1,3 +1,10 @@
+// These routines take 64-bit sizes and types as arguments; the work is the same as that of the
+// routines with a type prefix. multiply_adds is half of LAPACK's operation count in its leading
+// terms: 2/3 n^3 operations for LU of a square matrix, 1/3 n^3 for Cholesky, 2 n^2 (m - n / 3) for
+// QR of m >= n, 4/3 n^3 for a symmetric eigenproblem without vectors. Answers of the size queries
+// are what the program allocates, so they have to be plausible; the routine itself needs none of
+// it. Every buffer that a routine writes must be among its outputs: those are forgotten, and one
+// that is left out would keep stale bytes that look known.
 #include "shim/vendor/cusolver/generic.h"
 
 #include <algorithm>

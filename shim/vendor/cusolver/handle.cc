@@ -1,3 +1,7 @@
+// A handle is a stream, and option objects hold nothing, since options change how a routine
+// converges and not what it costs here. They are objects all the same: a program creates, passes
+// and destroys them, and a handle that was never made has to be refused. Creating a handle needs a
+// session with a GPU, as the real library needs a device.
 #include "shim/vendor/cusolver/handle.h"
 
 #include "shim/core/session.h"

@@ -1,3 +1,7 @@
+// A framework that cannot create this handle does not start, although most programs never touch a
+// sparse matrix. So only the handle works. What is asked of a handle is checked in one place, With:
+// first the handle, then the output. A code's text is the program's only explanation, so that of
+// NOT_SUPPORTED says that the GPU is simulated.
 #include "shim/vendor/cusparse/handle.h"
 
 #include <algorithm>

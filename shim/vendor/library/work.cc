@@ -1,3 +1,12 @@
+// A library call has a cost and an effect, which take different ways. The cost is a definition
+// (name, type, counted operations and bytes, and the numbers that tell calls apart) that equal
+// calls share, so its bytes must be the same whenever the work is. The effect is on the value
+// store: now, or at every replay if the stream is captured, so it must capture all that it needs by
+// value.
+//
+// The author of unknown bytes is the name of the routine that wrote them last on this thread. A
+// call that writes without Submit has to set it with NameWriter, or its bytes are blamed on the
+// call before.
 #include "shim/vendor/library/work.h"
 
 #include <algorithm>
@@ -21,6 +30,7 @@ struct WriterName {
   char bytes[48];
   std::uint8_t size;
 };
+// Set by every library call: initial-exec makes it one access, without a call into the loader.
 [[gnu::tls_model("initial-exec")]] constinit thread_local WriterName writer{};
 
 value::Author Writer() {
