@@ -1,3 +1,9 @@
+// Three objects have to agree on what is wanted: Watch keeps calls, ResourceWatch keeps objects and
+// memory, and Flusher asks the agent for the times of operations. Each change of a kind therefore
+// ends with telling the others, in this order, since they look at what Watch has enabled. Records
+// in a buffer have no length field, so walking it depends on RecordBytes, which must know every
+// kind that is written. The kind of overhead is accepted and stays empty, because profilers ask for
+// it.
 #include "shim/vendor/cupti/activity.h"
 
 #include <vector>

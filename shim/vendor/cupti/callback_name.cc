@@ -1,3 +1,9 @@
+// CUPTI numbers every function of the runtime and the driver. The rows are one list of names for
+// each, from which the preprocessor makes both the number and the text; the assertions fail when a
+// newer header has more calls than the lists. The header's runtime names end in a version
+// ("_v7000"), which exported functions lack. Later rows replace earlier ones of the same name, so
+// the newest version wins. A function that neither list has is a library's, unless its name looks
+// like CUDA's own.
 #include "shim/vendor/cupti/callback_name.h"
 
 #include <iterator>

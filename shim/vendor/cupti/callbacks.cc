@@ -1,3 +1,13 @@
+// A profiler expects the nesting of the real runtime: a launch enters the runtime, enters the
+// driver inside it, and leaves in reverse. Here no driver call happens, so its frame is made up
+// beside the program's one, with arguments translated and the same correlation. Two frames for each
+// thread are enough, because calls that the subscriber's function itself makes are not told
+// (is_telling); without that it could be called without end.
+//
+// The subscriber is copied under the lock and called without it, since it may subscribe or
+// unsubscribe. Enabled calls are atomics of their own, so asking for one takes no lock. Argument
+// structures are read by the program through CUPTI's generated headers, so their layouts have to
+// stay theirs, byte for byte.
 #include "shim/vendor/cupti/callbacks.h"
 
 #include <cuda.h>

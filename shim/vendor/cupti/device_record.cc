@@ -1,3 +1,8 @@
+// A record of an operation has two halves: the process knows what was issued and by which call
+// (IssuedWork), the agent knows when it ran (CompletedOperation). They meet here, long after the
+// call, so everything else has to be in the work's definition, which lives as long as the process.
+// Which records are wanted is that of the time of issue (work.kinds), not of now. Grids of library
+// calls are assumptions, as no kernel is chosen for them; nothing in a prediction depends on them.
 #include "shim/vendor/cupti/device_record.h"
 
 #include <algorithm>

@@ -1,3 +1,13 @@
+// The agent numbers completed operations by the ring position of the record that issued them, and
+// that is how they find their correlation again: issued work waits in open_ until its operation is
+// reported. An operation without an issuer is counted as dropped. Graph launches and groups stay
+// there, because they may have further operations to come.
+//
+// The program's buffer functions run while mutex_ is held: they may ask for dropped records, which
+// is atomic, but not flush. Every time in a record has passed through clock_, from the rank's
+// picoseconds to the clock in which the program wants it. While something is watched, the
+// processor's tick counter shows virtual time too, as PyTorch's profiler takes the times of its
+// host events from there.
 #include "shim/vendor/cupti/flush.h"
 
 #include <unistd.h>

@@ -1,3 +1,9 @@
+// Markers are written by the program's own calls, between GPU calls, so they carry the thread's
+// virtual time of that moment and need no answer from the agent. Records hold pointers to names,
+// and a program may read them at any later flush: names are interned for the life of the process,
+// cut at 1 KiB. A range that nests ends by its domain, so the open ranges of a thread are searched
+// from the innermost outwards. Their number is bounded, because a program that never pops would
+// fill the memory.
 #include "shim/vendor/cupti/markers.h"
 
 #include <unistd.h>

@@ -1,3 +1,12 @@
+// NVTX is a header that asks an injected library for its functions once and then calls through a
+// table in the program. So nothing is intercepted: Attach writes pointers into those slots, and a
+// slot that the program lacks (an older header) is passed over. The functions are called from C, so
+// nothing may be thrown through them.
+//
+// A range has two readers. The agent gets it as a record of the ring, by which a job names its
+// iterations, also when nothing profiles; CUPTI gets it as a marker. Nested ranges are told to the
+// agent without a number, since their order says which one ends; ranges that end anywhere carry
+// one, which is never 0.
 #include "shim/vendor/cupti/nvtx.h"
 
 #include <atomic>

@@ -1,3 +1,7 @@
+// An activity record holds a pointer to its name, and the program reads it whenever it likes, so
+// every name is interned and never freed. NameWork is asked for each operation that ran. A
+// definition keeps its address for the life of the process, so the name is remembered by that
+// address instead of being built again.
 #include "shim/vendor/cupti/operation_name.h"
 
 #include <iterator>

@@ -1,3 +1,8 @@
+// A profiler may start in the middle of a program and still has to learn of the contexts and
+// default streams that its records name. So those that exist are described when their kind is
+// enabled, and what comes later when it is made; a bit for each device keeps the two from telling
+// the same context twice. Times are the rank's picoseconds, converted at the flush. Observers run
+// inside the program's CUDA calls: an exception costs the record and must not reach the call.
 #include "shim/vendor/cupti/resource_watch.h"
 
 #include <unistd.h>

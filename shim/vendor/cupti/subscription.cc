@@ -1,3 +1,7 @@
+// Subscribing and enabling are rare, calls are not. So every change ends with Follow, which
+// installs the observers of calls and objects when something is wanted and removes them when
+// nothing is; a program without a profiler pays nothing. A change that leaves out Follow would
+// enable callbacks that never come. Errors have the names of the header's codes as their texts.
 #include "shim/vendor/cupti/subscription.h"
 
 #include <algorithm>

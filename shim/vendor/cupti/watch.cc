@@ -1,3 +1,12 @@
+// A correlation number joins a call and what it put on a device. A call gets a number when it
+// begins, records that it appends to the ring take that number, and all of it is thread-local, as a
+// CUDA call issues its work on its own thread. Math libraries and NCCL launch through the runtime
+// in reality, so each work that they issue becomes a runtime launch with a number of its own. Their
+// time is cut at each issue: a launch lasts from the one before to its own.
+//
+// What is kept is bounded; what comes beyond is counted as dropped. The lock is a spin lock, held
+// for little more than appending to a vector or swapping the batch, and the subscriber's function
+// is never called under it. The observer's functions must not throw into the program's call.
 #include "shim/vendor/cupti/watch.h"
 
 #include <pthread.h>
