@@ -1,3 +1,11 @@
+// NCCL's calls differ in what "count" means: the elements of one rank's part, or of all parts. Size
+// turns each into three numbers: what this rank reads, what it writes, and op.bytes, the larger
+// buffer of the collective, which is the same on every rank. Timing and the limits for carrying
+// values use the last one, because both must come out equal on all ranks.
+//
+// The checks end before anything is queued: a refused call takes no sequence number, and a group
+// that it belongs to fails with it. Being in place has a rule for each kind, as gathers and
+// scatters use the rank's part of the large buffer.
 #include "shim/vendor/nccl/collective.h"
 
 #include <cstdint>

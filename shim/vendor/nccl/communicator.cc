@@ -1,3 +1,8 @@
+// NCCL has two kinds of failure: a code that the call returns, and an asynchronous error that a
+// watchdog thread polls. Sentences are kept twice, by communicator and by thread, because some
+// calls fail before there is a communicator or after it is gone. PyTorch prints the sentence from
+// any thread, so it is copied under the communicator's lock into the asking thread's own string.
+// The error and the end of a communicator are atomics, for the watchdog reads them without waiting.
 #include "shim/vendor/nccl/communicator.h"
 
 #include <utility>

@@ -1,3 +1,14 @@
+// Operations of a group are batched by communicator and stream, and each batch is one record of the
+// ring; batches of one group share a number, by which the agent knows that they start together.
+// Sequence numbers are what pairs a rank's operation with those of other ranks. They are given when
+// the record is written, under `issuing`, and not when the call is made, so that operations of a
+// refused group take none. Ending a communicator takes the same lock, so that no operation follows
+// the end.
+//
+// While a stream is captured, numbers and values stay out of the record, since each replay needs
+// new ones; the agent gives the numbers, and outputs are forgotten at each replay. Values are noted
+// after the record is in the ring, because fetching a result asks for an operation that the agent
+// has to know.
 #include "shim/vendor/nccl/group.h"
 
 #include <mutex>

@@ -1,3 +1,14 @@
+// Making a communicator is a meeting: the agent answers when all members have come. In a group, one
+// process may have several members of one communicator, so their requests are queued and made
+// together at the end, each on a thread of its own; one after the other they would wait for each
+// other for ever. A meeting's name is the unique id, which is random; nothing that is predicted may
+// depend on it.
+//
+// A split is called by every rank of the parent, so the agent derives the children. A shrink is not
+// called by the ranks that are left out, so the others derive the same id from the parent's. In a
+// folded job the agent needs the members' ranks of the job, which NCCL never sees: they come from
+// the framework's groups. The end of a communicator is told once, whether by revoking, aborting or
+// destroying.
 #include "shim/vendor/nccl/membership.h"
 
 #include <sys/random.h>

@@ -1,3 +1,12 @@
+// Real bytes travel only as far as programs look at them: losses, sizes, pickled objects, small
+// models. An input that is known goes along with the record, and the result is fetched when it is
+// read. The sizes that are free are bounded for each kind of operation; beyond them a budget of the
+// process is spent, so that a job whose values are never read cannot pay for ever.
+//
+// Limits are compared with op.bytes too, which is equal on all ranks of a collective, so that all
+// come to the same answer; the budget and what is known may still differ. A rank that attached
+// nothing forgets its output, unless the values come from others alone (a broadcast's receiver). An
+// object in a padded buffer is sent with its padding, which goes as zeros.
 #include "shim/vendor/nccl/values.h"
 
 #include <nccl.h>

@@ -1,3 +1,8 @@
+// What NVML tells of a GPU comes from the properties in the session's header, the same from which
+// CUDA answers, so the two never disagree. Current and maximal clocks are equal, because the model
+// has one clock. Settings that an administrator makes (persistence, ECC, MIG, compute mode) have
+// the usual values of a server. Counting the GPUs works in torchrun without a session, since a
+// launcher needs nothing but their number.
 #include "shim/vendor/nvml/device.h"
 
 #include <cctype>

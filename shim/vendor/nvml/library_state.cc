@@ -1,3 +1,8 @@
+// nvmlInit counts its users, and questions outside of Init and Shutdown are refused. The session is
+// one for queries: asking NVML must not make a process a user of GPUs. Users in torchrun are
+// counted by themselves: a rank may go on from a fork of torchrun instead of being executed, and it
+// must begin uninitialised all the same. Handles are addresses inside one array: a check of the
+// range tells a handle from anything else, and nothing has to be freed.
 #include "shim/vendor/nvml/library_state.h"
 
 #include <atomic>

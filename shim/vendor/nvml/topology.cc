@@ -1,3 +1,8 @@
+// Programs choose paths between GPUs by these answers, so they must agree with each other, and with
+// the number and generation of links in the GPU model. With switches, every link ends at one of
+// four, whose buses (0xf0 to 0xf3) lie behind those of the GPUs; without them, links are spread
+// evenly over the other GPUs. The server is one NUMA node, so all processors and all GPUs are
+// equally near. Speeds are in MB/s of one link and direction.
 #include "shim/vendor/nvml/topology.h"
 
 #include <unistd.h>

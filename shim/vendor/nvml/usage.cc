@@ -1,3 +1,8 @@
+// Memory is that of this process's ledger: other processes on the same GPU have ledgers of their
+// own and are not seen. NVML numbers the GPUs of the server and CUDA the visible ones, so an index
+// is translated through the ring's device number. A GPU that the process cannot use is empty to it,
+// and asking about it must not start the use of GPUs. The total is that of CUDA, without a reserved
+// part, because programs compute from it what they can have.
 #include "shim/vendor/nvml/usage.h"
 
 #include <unistd.h>
