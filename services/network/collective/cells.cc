@@ -1,3 +1,8 @@
+// The aim is NCCL's choice, not the truth: NCCL compares these numbers, so a cell must contain the
+// errors of NCCL's model, too. A constant that measurements contradict stays as NCCL has it, and
+// the difference goes into the correction curves (correction.h). Latencies are microseconds,
+// bandwidths 10^9 bytes per second of the algorithm, that is of the user's buffer and not of the
+// bus. NCCL_ALGO and NCCL_PROTO rule cells out before Possible asks what the members' places allow.
 #include "services/network/collective/cells.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// Two questions are kept apart: which algorithm NCCL takes, and how long that takes. The choice is
+// the least cell of NCCL's own table, and a measured curve of that algorithm then corrects its
+// time. A correction of the table itself would change the choice, too. A ratio above one lengthens
+// the transfer alone, because a late pipeline occupies its links longer; a ratio below one shortens
+// the latency as well. Shapes that no published log resembles keep the time of the table.
 #include "services/network/collective/cost.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// These numbers are NCCL's and not ours: they decide which algorithm NCCL chooses, so they stay as
+// they are even where measurements disagree. The functions index by enumerator, hence rows and
+// columns follow the order of Medium, Protocol and Generation. Where NCCL distinguishes host
+// processors, the values are those for Intel's.
 #include "services/network/collective/nccl_tables.h"
 
 #include <bit>

@@ -1,3 +1,9 @@
+// NCCL does not give a send the line rate. It spreads the send over a number of channels, each of
+// which moves what one thread block can, and a communicator of many ranks leaves fewer channels for
+// each peer. So a rate is channels times the rate of one, up to a measured share of the port. The
+// protocol LL halves the rate, because half of its bytes are flags. An exchange keeps several peers
+// in flight: its time is that of the busiest port, and its latency counts a fraction of each
+// network step.
 #include "services/network/collective/point_to_point.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// NCCL searches the graph of a server for rings and tries their rates in fixed steps. The servers
+// here are regular, so the result of that search follows from a few numbers, and no graph is
+// searched. The steps matter: a slightly faster NIC may change nothing, and a slightly slower one
+// costs a whole step. NCCL splits each ring that it finds in two, hence twice the count at half the
+// rate. Limits of the user (NCCL_MAX_NCHANNELS and the like) change the count, and one thread block
+// bounds the rate.
 #include "services/network/collective/shape.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// Rates follow from the cost, not the other way round: each link gets its bytes divided by
+// cost.transfer. So the flow engine reproduces the measured time exactly when nothing competes, and
+// competition can only lengthen it. A measured time may be shorter than our byte counts allow on
+// the links of a server. Those links are then taken as full, and the fabric carries less by the
+// same factor. Bytes are counted on the wire: LL sends as many flags as data.
 #include "services/network/collective/traffic.h"
 
 #include <algorithm>

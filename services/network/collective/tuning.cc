@@ -1,3 +1,8 @@
+// A job may set NCCL's variables, and a silent difference from NCCL would be worse than a failed
+// start: a word that NCCL does not know is an error here, and a variable that would change a
+// duration without a model of it is reported. All other NCCL_ variables drive real hardware and
+// have no effect. The grammar of NCCL_ALGO and NCCL_PROTO is NCCL's own: a list for all functions
+// may only come first.
 #include "services/network/collective/tuning.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// A collective has two phases, because NCCL returns from a call long before the stream reaches it.
+// Issue compares the members' calls and combines their values once the last member has called. Post
+// waits for the last stream, and the collective starts at the latest of the members' times. Both
+// depend on the set of messages alone, never on their order, so a repeated run gives the same
+// values and times. An ended collective stays in `done_`, so that a repeated call is an error; the
+// set keeps a floor and exceptions, and its size does not follow the length of the job.
 #include "services/network/communicator/collective_table.h"
 
 #include <algorithm>
@@ -102,6 +108,8 @@ std::vector<Payload> CollectiveTable::TakeInputs(Entry* entry, std::size_t* gues
   return inputs;
 }
 
+// A broadcast from a mirrored rank waits for the other broadcasts of its NCCL group: what the live
+// roots of the group gave shows what the mirrored root would have given.
 std::vector<CollectiveTable::Values> CollectiveTable::Complete(std::uint64_t sequence, Entry* entry,
                                                                const CallGroup& group) {
   const Operation& operation = entry->operation;

@@ -1,3 +1,8 @@
+// A mirrored rank sends no message, so everything about it follows from what live members say. The
+// first arrival names all members by global rank, and a rank's place is arithmetic: rank r has GPU
+// r % n of server r / n. Check refuses every other placement, because the functions here divide by
+// that rule without a further check. Images come from shifting the members' lattice; a group
+// without such a lattice has no images, and the groups of mirrored ranks like it then load no link.
 #include "services/network/communicator/folded_members.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// Messages of servers come in any order, and no result may depend on it. So meetings are keyed by
+// what members say, and a communicator's id derives from its first live member's device and
+// ordinal. A mistake of the program fails the communicator for all servers; only a wrong message is
+// the caller's error. Maps are ordered, because their order is that of notices.
 #include "services/network/communicator/job.h"
 
 #include <algorithm>
@@ -87,9 +91,8 @@ std::uint32_t Job::NextOrdinal(const Member& member) {
   return ordinals_[{member.server, member.device}]++;
 }
 
-// The first rank of a group, which gives it its unique id, may be a mirrored rank, and then live
-// members have been given different ones. They meet as the members that they name, in the order of
-// the communicators that a rank enters with them.
+// A mirrored rank may be the one that makes a unique id, and then live members hold different ids.
+// So they meet by the list of members, and by how often a rank has entered one with this list.
 std::string Job::MeetingOf(const Arrival& arrival, std::uint64_t parent) {
   std::string name = parent == 0 ? std::string() : StrCat("split of ", parent, ": ");
   for (const folding::RankRun& run : folding::RunsOf(arrival.members)) {
@@ -434,9 +437,8 @@ void Job::Depart(Communicator& communicator, std::int32_t rank, const std::strin
   WaitInVain(communicator, rank, reason);
 }
 
-// Who waits for a member that has left hangs, as on a cluster, until a timeout of its own, or
-// somebody, ends it: only when nothing else happens any more has the communicator failed. Who waits
-// for a server that has gone waits for nothing.
+// Waiting for a member that has left blocks, as on a real cluster: the communicator fails only when
+// nothing else happens any more. Waiting for a server that has gone fails at once.
 void Job::WaitInVain(Communicator& communicator, std::int32_t rank, const std::string& reason) {
   if (disconnected_.contains(communicator.members[static_cast<std::size_t>(rank)].server)) {
     return Fail(communicator, reason);

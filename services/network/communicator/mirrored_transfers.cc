@@ -1,3 +1,11 @@
+// A mirrored rank has no process that could say with whom it exchanges data, so its sends and
+// receives are those of its twin, moved round the communicator by the distance between the two. The
+// move is right for a step of a ring only: where a group sends to distance d, it also receives as
+// many bytes from distance -d. The stages of a pipeline fail this test, because a stage that sends
+// to the next one does not receive from the previous one in the same group. Then the ranks are not
+// alike, and DifferenceOf proposes the dimension that separates them. Each mirrored group keeps the
+// call order of its twin, since the values of its sends are cut from the twin's payload in that
+// order.
 #include "services/network/communicator/mirrored_transfers.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// A member's call may hold anything, because a program or a damaged message wrote it: Check keeps
+// every rank and data type in its range before a table uses one as an index. Matches compares what
+// NCCL needs to be equal on all members. It ignores the call site, and it ignores the transfers of
+// groups, which meet in pairs in TransferTable.
 #include "services/network/communicator/operation.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// Programs read small results back (a loss, a norm, the size of a pickled object), so small
+// collectives carry real bytes. An input that is not known makes the result unknown, except where a
+// root alone decides (broadcast, scatter): a wrong value would send the program down another
+// branch. CarriesValues looks at the operation alone, so it gives the same answer for every member,
+// and each member gets a notice even when nothing is known.
 #include "services/network/communicator/payload.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// Values must not differ between two runs, nor with the algorithm that NCCL would choose, so each
+// element is combined in rank order and rounded once. The last bits may therefore differ from those
+// of a real ring, which adds in another order. Buffers are byte strings without alignment, hence
+// Load and Store copy. Formats below 32 bits are decoded to double and encoded again. An unknown
+// type, or an operator that the program made, yields no result, and its readers get an unknown
+// value.
 #include "services/network/communicator/reduction.h"
 
 #include <algorithm>

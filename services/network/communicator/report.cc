@@ -1,3 +1,7 @@
+// These sentences end up in the report of a deadlock, where a user looks for the rank that is
+// missing. They name global ranks, which logs and launchers show, although the tables know members
+// by their rank in the communicator. Only a communicator that is still being made has members whose
+// global ranks are unknown; they are called "its rank 3".
 #include "services/network/communicator/report.h"
 
 #include <algorithm>

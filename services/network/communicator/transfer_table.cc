@@ -1,3 +1,9 @@
+// NCCL matches sends and receives by order: the n-th send from a to b belongs to the n-th receive
+// of b from a, whatever groups they are called in. So a pair is the key, and each side of it names
+// its group. A group counts its transfers down, and an event touches the two groups of one pair
+// instead of all open calls. A group is erased only when its last transfer has ended, hence every
+// pair in `pairs_` has the groups of both sides it names. A transfer may end before its group has
+// all values: Finish then keeps the received bytes in the group, because the pair is gone.
 #include "services/network/communicator/transfer_table.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// Water-filling starts with all competitors at level zero and raises them together; the next event
+// is a competitor at full speed or a full link, which freezes its members. Time grows with
+// competitors times links, which the flow engine could not afford. It is the second implementation
+// against which the engine's tests compare the incremental solvers. All quantities are integers
+// with 32 fractional bits in 128-bit products, so no result depends on the order of a sum.
 #include "services/network/flow/fair_share.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// One change of level can concern thousands of flows of a link, and moving each of their ends would
+// make every event as expensive as the link is busy. Instead a group accumulates progress (level
+// times picoseconds, which is work per weight), and a flow keeps the progress at which it ends. A
+// change of level then moves one entry of the queue. Waits round up, so a flow never ends before
+// its work is done, and an end that is due has always reached its goal. A flow must be loosened
+// with the seat that it had: what is left of it follows from the group or the level of that time.
 #include "services/network/flow/finish_order.h"
 
 #include <algorithm>

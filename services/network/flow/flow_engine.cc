@@ -1,3 +1,9 @@
+// Calls only mark what changed; the first question brings the rates up to date. So a thousand flows
+// that start at one instant cost one solution. A few arrivals are seated one by one and propagate
+// to the links that they touch. Many at once, or a propagation that does not end within its budget,
+// are solved anew from nothing. The parts hold references to the table, so a copy of the engine
+// makes its own parts over its own table. Settle changes levels first and then lets Gather bring
+// the order of ends up to date; nothing may ask for an end in between.
 #include "services/network/flow/flow_engine.h"
 
 #include "services/base/check.h"

@@ -1,3 +1,9 @@
+// A cluster has up to millions of flows, so flows, hops and members lie in flat arrays and name
+// each other by index; freed slots are used again, and freed entries by their count. A link's sums
+// spare the solvers a walk over its members. They are exact, because every term is an integer that
+// Usage computes from the stored level: a level may change only together with the sums of the awake
+// links where its flow is foreign. Sums are unsigned and may wrap in between. A new flow has level
+// zero and no awake link, so it adds nothing until the pruner and a solver have seen it.
 #include "services/network/flow/flow_table.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// This is progressive filling for max-min fair shares (Bertsekas and Gallager, Data Networks): the
+// link with the lowest level freezes its flows, and the others share what is left. Levels only rise
+// while flows freeze, so an entry of the heap is a lower bound. FreezeLink computes the level again
+// when an entry comes up and puts it back if it has risen, which spares a search for the entry at
+// each change. Flows with a cap lie in a second, sorted list and freeze when the water reaches
+// them.
 #include "services/network/flow/full_solver.h"
 
 #include <algorithm>

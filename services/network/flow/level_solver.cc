@@ -1,3 +1,9 @@
+// An arrival or an end changes few links of a cluster, so a solution from nothing wastes nearly all
+// of its work. Process brings one link up to date: it takes foreign flows that are too fast for it
+// (Steal), releases bound flows that something else holds lower (LetGo), and gives the rest one
+// level. Each changed level marks the flow's other links, and the agenda hands out the slowest link
+// first. Slack keeps rounding from passing one flow to and fro between two links. The budget of
+// Propagate bounds what remains of that, and its caller then solves everything anew.
 #include "services/network/flow/level_solver.h"
 
 #include <algorithm>

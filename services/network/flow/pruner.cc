@@ -1,3 +1,9 @@
+// The solvers look only at links that are awake, so each link that provably cannot fill saves work
+// at every event. The proof of a sleeping link is a sum: the capacities of the narrower links that
+// feed it, each counted once however many flows it brings. A flow must be counted out at the same
+// feeder where it was counted in, hence "narrower" refers to the capacities at the start, and a
+// feed is never given to another link. A link that finds no free feed at its narrower neighbour
+// wakes up: that costs time and never a wrong share.
 #include "services/network/flow/pruner.h"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// A transfer becomes one flow whose work is its own full rate times `alone`, so an undisturbed
+// transfer ends after exactly latency + alone picoseconds: the rate is a multiple of the weight and
+// divides the work without a rest. Capacities stay below 2^48 bytes per second, because the
+// engine's rates carry 14 fractional bits. The events of an instant are handled ends first, and
+// results leave in key order. Entries are used again; a version in each event tells a stale one
+// from a new transfer. Everything here runs on one thread, and no result may depend on a slot's or
+// an entry's number.
 #include "services/network/flow/transfer_set.h"
 
 #include <algorithm>

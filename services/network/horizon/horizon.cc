@@ -1,3 +1,9 @@
+// This is conservative parallel simulation: no event is committed until every session has promised
+// not to act before it. A promise counts only for messages that the session has processed, so each
+// message on its way holds the session back to that message's effect. Of two pending messages the
+// later one with the smaller effect covers the other, hence the queue stays sorted by time and its
+// front is the bound. Settle must follow every change of a session, because the tree of bounds and
+// the count of awake sessions are copies of what sessions hold.
 #include "services/network/horizon/horizon.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// The file comes from other programs and may be of any size, so each line is checked before the
+// next is read: a later step may index by route, link and flow without a test. Numbers are dense
+// and in order, which makes a position in a vector out of each and rules out duplicates. A flow can
+// wait for smaller numbers only, hence the dependencies have no cycle.
 #include "services/network/replay/flow_file.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// The figures of a benchmark are comparable only on equal inputs, so these workloads are made by
+// fixed rules and seeds. Every cable has two links, 2 c down and 2 c + 1 up, as in flow_file.h. The
+// Python generator draws other random numbers, so its random workloads equal these in distribution
+// only.
 #include "services/network/replay/goal_workload.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// Flows may wait for each other, and a file has millions of them. The dependencies are inverted
+// once into one array with an offset for each flow, so an end costs only its own successors. Flows
+// that end at one instant are handled in the order of their numbers: the engine's slots are used
+// again and must not decide anything. Time is the processor time of this thread, because benchmarks
+// share the machine with other work.
 #include "services/network/replay/replay.h"
 
 #include <algorithm>

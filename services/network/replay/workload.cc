@@ -1,3 +1,6 @@
+// Equal sizes would let a whole round end at one instant, and the engine would solve once for all
+// of it. So sizes are drawn between 4 and 8 MB, and flows end one by one. A NIC's flow of each
+// round waits for its flow of the round before: the number of running flows stays that of the NICs.
 #include "services/network/replay/workload.h"
 
 #include "services/base/check.h"

@@ -1,3 +1,8 @@
+// The thread that brings work also does it, and `running_` is the lock: whoever sets it alone uses
+// the simulation and the outlets, and drains the queue before the flag is cleared. A session's
+// thread gives up after a few rounds and hands over to the own thread, or one agent would work for
+// all others. Outlets are flushed after a whole batch, so an agent gets what belongs together in
+// one message. Deadlocks are looked for by polling, because nothing happens any more then.
 #include "services/network/serving/cluster_thread.h"
 
 #include <chrono>

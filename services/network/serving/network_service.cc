@@ -1,3 +1,8 @@
+// Every call first shows that its token may speak for the job, and the refusal is the same whether
+// the job exists or not. Registering and removing repeat safely, because the caller may have lost
+// an answer: the same content again is fine, and other content is an error. Two jobs share a fabric
+// only when their requests describe an equal one that can run short, and when no job on it uses
+// their servers: a fabric of one's own needs no horizon in common with others.
 #include "services/network/serving/network_service.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// The object must live until gRPC has called OnDone and the cluster has dropped its outlet, in
+// either order, so it holds itself (`self_`) until OnDone. gRPC allows one write at a time: notices
+// collect in `waiting_` while `writing_` is on its way, and leave together as one batch. An agent
+// that does not read is cut off at a bound, because notices of a job have no other limit. Messages
+// live in arenas, because a batch has many small parts.
 #include "services/network/serving/session_stream.h"
 
 #include <utility>

@@ -1,3 +1,7 @@
+// Messages come from other processes. Buffers, numbers of ranks and start times beyond any real one
+// are refused here, which keeps later sums of times in range. Proto3 cannot tell zero from absent,
+// hence zero stands for the usual value where zero itself makes no sense. A time that SimTime
+// cannot hold means never.
 #include "services/network/serving/translate.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// The simulation promises that results do not depend on when messages arrive. A test of that needs
+// agents that obey the protocol and nothing else, so every step here (a message delivered, a rank's
+// step, a promise) is one of the choices that are open, and the seed picks among them. What ranks
+// saw must be the same for all seeds. A promise goes through the same queue as the calls before it,
+// as that of a real agent does.
 #include "services/network/simulation/fake_ranks.h"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// Jobs start at different moments of one fabric, so each has an epoch: times are moved to the
+// fabric's when they come in and to the job's own when they leave, and SimTime::Max() stays never
+// in both directions. An event may be committed only up to the horizon. When every session sleeps,
+// no promise will come any more, and Progress moves the horizon to the next event itself. Then all
+// claims of quiescence are void, because any process may have been woken. A deadlock is reported
+// only after all sessions have been asked a second time and nothing but promises has come in
+// between.
 #include "services/network/simulation/simulation.h"
 
 #include <algorithm>

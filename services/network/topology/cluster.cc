@@ -1,3 +1,7 @@
+// A cluster comes from a user's file, and the model must not crash or run for ever on any of it:
+// Examine checks ranges before rates are computed, and each sentence names the field and its
+// bounds. Rates are those that NCCL's search counts with, because the choice of an algorithm
+// depends on them. Comparisons are written so that NaN fails them.
 #include "services/network/topology/cluster.h"
 
 #include <algorithm>

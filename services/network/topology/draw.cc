@@ -1,3 +1,7 @@
+// The picture is for a first look at a cluster, so it needs no layout program: switches lie in rows
+// by their distance from the servers, which a breadth-first search gives. A torus has no rows,
+// because its servers are neighbours, and goes into a circle. Rows are cut at a width that a screen
+// shows; a note says how much is missing, since a silent cut would pass for the cluster.
 #include "services/network/topology/draw.h"
 
 #include <algorithm>

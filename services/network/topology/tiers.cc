@@ -1,3 +1,8 @@
+// A fabric of leaves and spines is regular, so links are numbered by arithmetic and a route is
+// computed from two ports: even a large cluster needs no routing table. Without ECMP the cables of
+// a leaf are one wide link, which is what perfect spreading gives. With ECMP each spine has its own
+// link, and a hash of the queue pair chooses one; up and down use the same spine, so both come from
+// one hash. Even numbers go up, odd ones down.
 #include "services/network/topology/tiers.h"
 
 #include "services/base/text.h"

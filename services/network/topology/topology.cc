@@ -1,3 +1,8 @@
+// All links lie in one range of numbers: GPUs, NICs, host bridges, then those of the fabric. The
+// flow engine knows links by number only, and `link < first_nic_` and the like give each its
+// meaning, so the order of the ranges in the constructor is fixed. Within each range a pair of
+// numbers is one full duplex link. Rails divide the GPUs of a server evenly: GPUs of one rail share
+// its NICs.
 #include "services/network/topology/topology.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// Sizes and times span many powers of ten, so errors are relative and the mean is taken of
+// logarithms: a ratio of two and one of a half then balance. Gaps between measured octaves are
+// filled before smoothing, because the curve is looked up by octave. Ratios are rounded before they
+// leave: the model computes with the values that stand in the generated file.
 #include "services/network/validation/fit.h"
 
 #include <cmath>

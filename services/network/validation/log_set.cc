@@ -1,3 +1,7 @@
+// A log is compared with the same code that serves jobs: ShapeOf builds a topology from the log's
+// few facts and asks for the shape as a communicator would. Each number of the file is parsed with
+// bounds, since people edit it. Bus bandwidth uses nccl-tests' factors, so that numbers can be
+// compared with those of a published table.
 #include "services/network/validation/log_set.h"
 
 #include <optional>

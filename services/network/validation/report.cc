@@ -1,3 +1,8 @@
+// A model that is judged by the logs that it was fitted to always looks good. So fitted logs are
+// also evaluated with curves that were made without them (FitWithout), and held-out logs are never
+// fitted. Errors are relative to the measurement and grouped by size, because small calls measure
+// latency and large ones bandwidth. The digest covers every row: it shows a change that the means
+// hide.
 #include "services/network/validation/report.h"
 
 #include <algorithm>
