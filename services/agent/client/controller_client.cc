@@ -1,3 +1,7 @@
+// The stream has one reader and one writer: a thread of its own blocks in Read, and the main loop
+// writes. The thread touches nothing of the agent, it posts tasks. The call is cancelled before the
+// thread is joined, because Read returns only then. A failed write is ignored: the reader sees the
+// end of the stream and reports it once, with the service's reason.
 #include "services/agent/client/controller_client.h"
 
 #include <grpcpp/grpcpp.h>

@@ -1,3 +1,7 @@
+// Messages go out in the order in which the main loop made them, as one batch a round, because the
+// service pays for messages more than for what they hold. Questions about estimates block, so a
+// worker makes them one by one. Its context lies on the worker's stack: the mutex guards the
+// pointer by which the destructor cancels a call, and `cancelled` keeps a next one from starting.
 #include "services/agent/client/network_client.h"
 
 #include <grpcpp/grpcpp.h>

@@ -1,3 +1,8 @@
+// The service keeps nothing of a job, so a call can be repeated: Try repeats it while the service
+// cannot be reached, and gives every other failure back at once. The main loop never waits for an
+// estimate; a worker asks and posts the answer. A service that measures may ask for the code of
+// modules first. It is sent, and the same question then goes out a second time with `modules_sent`,
+// which the service must answer with what it has.
 #include "services/agent/client/timing_client.h"
 
 #include <grpcpp/grpcpp.h>

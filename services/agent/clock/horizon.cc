@@ -1,3 +1,9 @@
+// Two bounds look alike and must not be mixed. LowerBound relies on the protocol: a rank that waits
+// for the network may count as never, because the network holds this server back until its answer
+// has been acknowledged. OwnBound holds whatever is answered, so a waiting rank counts with the
+// earliest end of what it waits for. Each slot has one wait, and a new one ends the old. Clocks
+// only grow: a value that comes late cannot take back a bound that was promised. `network_waits` is
+// the number of waits whose moment is Max(), kept beside the map for a quick answer.
 #include "services/agent/clock/horizon.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// Two host models need different tables. The measured model times the program on this machine, so
+// it charges only what the real driver would do within a call that the shim answers at once. The
+// fixed model measures nothing, so its costs also stand for the framework's work that leads to a
+// call. All values are picoseconds on the reference processor, and each table is divided by the
+// speed once, at its end. Calls whose number may differ between two runs of one program cost
+// nothing: otherwise the same job would have another length each time.
 #include "services/agent/clock/host_costs.h"
 
 #include <cmath>

@@ -1,3 +1,9 @@
+// Durations must not depend on the order of the network's answers, so placement works on the local
+// timeline, in program order, and never looks back: work that was placed keeps its times, and the
+// newcomer pays. A lane's windows are sorted and disjoint, so overlaps are found by binary search,
+// and between two boundaries every rate is constant. Windows that end before the host's clock are
+// dropped, because no later work can start there. Only a collective moves what was placed (Push),
+// and Hold returns the delay, so that the streams concerned can pass it on.
 #include "services/agent/device/contention.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// Every operation has two starts. The local one is known at once and decides all that must not
+// depend on other servers: how long the operation takes beside its neighbours, and at which clock.
+// The real one may wait for a collective. Both follow the same rule, the later of the input's end
+// plus the gap and of the moment at which the GPU knows of the call. An operation whose real input
+// is known is resolved here and never stored, which keeps the cost of a launch without open work
+// constant.
 #include "services/agent/device/dispatcher.h"
 
 #include <algorithm>

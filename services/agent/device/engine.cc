@@ -1,3 +1,6 @@
+// Each call has one pattern: find the stream, apply the rules of the legacy default stream, add the
+// operation, and make its end the stream's tail. The rules come before anything else, because they
+// may change the tail that the operation waits for. A call that fails has changed nothing.
 #include "services/agent/device/engine.h"
 
 #include <utility>

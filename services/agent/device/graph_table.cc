@@ -1,3 +1,9 @@
+// A graph is defined once and launched thousands of times, so all that follows from its shape
+// (lanes, ends, the number of collectives) is found at its definition. A launch merges signals
+// along the dependencies and gives each node to the dispatcher as if a stream had issued it.
+// Branches need lanes, since work of one lane never slows itself down. A graph cannot overlap
+// itself, so its lanes belong to it and not to the launch. A later collective never delays work of
+// these lanes (Delay::kNever), since a delay is passed on by way of a stream's tail.
 #include "services/agent/device/graph_table.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// Finish times spread along edges from an ended node to what waits for it. A node's time is the
+// maximum over its inputs, so the result is the same in whatever order answers come. Complete works
+// through a list instead of calling itself, because a chain of open work may be as long as a step.
+// It gives the node's slot back first, hence everything it still needs is copied. Bounds only grow,
+// and an end is never earlier than a bound that was told, because a rank may have gone on by it. A
+// pointer to a node is void after NewNode, which may move the slab.
 #include "services/agent/device/open_work.h"
 
 #include <algorithm>
@@ -18,7 +24,7 @@ std::uint64_t NodeName(std::uint32_t slot, std::uint32_t generation) {
 }
 std::uint32_t IndexOf(std::uint64_t node) { return static_cast<std::uint32_t>(node) - 1; }
 
-// Who hears of bounds is told of a change that saves it many questions.
+// Listeners hear of a new bound only when it lets them skip a query.
 constexpr Duration kNotable = Duration::Microseconds(50);
 
 }  // namespace

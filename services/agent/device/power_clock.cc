@@ -1,3 +1,9 @@
+// Power above the floor goes with the cube of the clock and time with its inverse, so the energy of
+// work that follows the clock goes with the square. Buckets hold energy and time at the burst
+// clock. That way PowerAt can tell what any clock would have drawn over the last window: it takes
+// off what slower clocks had added and stretches the window for the clock in question. It grows
+// with the clock, hence the binary search. A bucket is 2^30 ps, so a time is in bucket `ps >> 30`.
+// Time never moves back: work of a second stream that starts before now_ gets the present clock.
 #include "services/agent/device/power_clock.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// The legacy default stream of a device waits for all blocking streams of the device, and they wait
+// for it. The tails of blocking streams have a list of their own, so that a launch in the legacy
+// stream looks at no other stream. A destroyed stream leaves its end in `orphans`, or a device that
+// is synchronised would forget work that still runs. A delay by a collective reaches a stream only
+// as far as other waits of the stream do not hide it.
 #include "services/agent/device/stream_table.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// Only the order of launches counts, never a time, so no duration of the model can move a boundary.
+// Gaps are kept until the period is certain, and then all their boundaries come out at once, so an
+// iteration may be known long after it ended. The longest gap is fixed from then on: one long
+// evaluation would otherwise make every later step a short gap.
 #include "services/agent/iteration/detector.h"
 
 #include <algorithm>

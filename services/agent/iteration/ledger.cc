@@ -1,3 +1,8 @@
+// Operations are resolved in any order, while iterations are cut in program order. So entries lie
+// by sequence number, and `prefix_` is the first one that is still open: an iteration is complete
+// when the prefix has passed its boundary. Each window begins where the one before ended, hence
+// windows neither overlap nor leave time out, and their parts add up to the program. Sums by basis
+// stand for what was cut, which keeps memory bounded by the open iteration.
 #include "services/agent/iteration/ledger.h"
 
 #include <algorithm>

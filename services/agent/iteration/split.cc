@@ -1,3 +1,7 @@
+// One sweep over the starts and ends of all intervals gives each moment to exactly one part, so the
+// four parts add up to the window without rounding. A moment with compute and communication counts
+// as compute: communication is exposed only while nothing else runs. A gap belongs to whatever ends
+// it. An operation that began before the window says nothing about the gap in front of it.
 #include "services/agent/iteration/split.h"
 
 #include <algorithm>

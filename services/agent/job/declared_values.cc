@@ -1,3 +1,8 @@
+// A declared value stands in for what nobody computed, and a typing error in it would pass for a
+// result of the simulation. So files are read completely before the command starts, and an error
+// names the line. Shares become whole numbers here, once, so every rank reads the same ones. The
+// generator of ZipfShares is written out, since equal seeds must give equal jobs with every
+// library.
 #include "services/agent/job/declared_values.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// A program sees the GPU by its properties and decides by them (kernels, block sizes, memory), so
+// they are those of the model and not of this machine. Limits that a GPU model's description does
+// not hold are CUDA's own constants. A UUID is a hash of job, server and index: it is unique in the
+// job and the same in each run. What makes no sense fails here, before a process has started.
 #include "services/agent/job/device_properties.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// Each agent computes the deal for itself from the seed, so all servers agree without a message.
+// GPUs and servers are shuffled with different seeds, so that neither order follows from the other.
+// The values dealt out are expected order statistics and not random draws, which keeps the spread
+// of every job the same.
 #include "services/agent/job/gpu_variation.h"
 
 #include <array>
