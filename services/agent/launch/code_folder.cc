@@ -1,3 +1,8 @@
+// Processes trust what they find in this folder (indices of GPU code, footprints of kernels), so
+// another user must not be able to write there: the folder itself is looked at without following a
+// link, and it has to be ours and not writable for others. Everything in it can be made again, so a
+// file may vanish at any moment, and every failure is ignored. Trimming goes down to three quarters
+// of the limit, oldest files first, so that not every job has to trim.
 #include "services/agent/launch/code_folder.h"
 
 #include <sys/stat.h>

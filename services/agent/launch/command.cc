@@ -1,3 +1,9 @@
+// The agent has threads, so the child may do almost nothing between fork and exec: program,
+// arguments and environment are prepared before. A failure of exec comes back as an errno over a
+// pipe that closes on exec, and an empty pipe means success. A job may leave processes anywhere
+// (another session, forked twice). The agent adopts orphans, so all of them stay below it, and
+// everything below that is not in the agent's own session belongs to the job. Stop repeats until
+// none is left, because a process may start another one while it is being ended.
 #include "services/agent/launch/command.h"
 
 #include <errno.h>

@@ -1,3 +1,9 @@
+// A rank is a child of its launcher, so only the launcher can wait for it, and its exit status
+// shows in /proc merely until then. That moment is short, hence two sources: /proc/<pid>/stat of a
+// zombie, and on newer kernels a pidfd that remembers the status of a process that was collected.
+// The descriptor is opened while the process lives, and it is asked before /proc: a number may
+// belong to another process by then. The name in a stat file may hold any character, so fields are
+// counted from its last parenthesis.
 #include "services/agent/launch/death.h"
 
 #include <sys/ioctl.h>

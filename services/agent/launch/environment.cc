@@ -1,3 +1,8 @@
+// Launchers disagree about the names of the rendezvous variables (torchrun reads PET_*, scripts
+// read MASTER_ADDR, NNODES or NODE_RANK), so each value is set under all of them. The order of
+// LD_PRELOAD decides which library answers a symbol: those that must come first, the core, the
+// facades, and the user's own ones last. Triton and NVTX find their libraries by variables of their
+// own.
 #include "services/agent/launch/environment.h"
 
 #include <algorithm>

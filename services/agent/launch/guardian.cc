@@ -1,3 +1,9 @@
+// The guardian must work when the agent is dead and the machine is short of everything, so it is a
+// single thread that waits for signals. They are blocked before fork, or a child that ends at once
+// would go unnoticed. The death of the controller has no signal here: the guardian looks at its
+// parent's number a few times a second. The new process checks its parent once after it has asked
+// for a death signal, because the guardian may have died before. The guardian ends with the agent's
+// own status, so whoever waits for it sees the agent's end.
 #include "services/agent/launch/guardian.h"
 
 #include <signal.h>

@@ -1,3 +1,9 @@
+// A process that the kernel kills for want of memory gets the same SIGKILL as any other, so only
+// the cgroup's counters tell the two apart. Version 2 and version 1 name them differently, and
+// inside of a container the cgroup's own path may not be visible, where the root of the mount is
+// the container's cgroup. Counters run since the cgroup was made, hence the caller compares two
+// readings. A pod's cgroup has the container's limit and holds a little more, so a peak near the
+// limit counts as the limit.
 #include "services/agent/launch/host_memory.h"
 
 #include <algorithm>

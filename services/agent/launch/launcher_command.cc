@@ -1,3 +1,9 @@
+// A folded job needs some ranks of a server and a launcher starts all of them, so the launcher's
+// command line is read here and its ranks are started without it. Reading must agree with the
+// launcher's own parser to the word: an option that is taken for a script would start something
+// else. So an unknown option is an error wherever the table of options is complete. Launchers may
+// be nested (srun torchrun train.py): the outer one only adds its variables. A command that is not
+// understood fails with a sentence and is never guessed at.
 #include "services/agent/launch/launcher_command.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// The tables say how many words an option takes, since that decides where the program begins. Where
+// a launcher has too many options to list (srun, accelerate), only those without a value and those
+// that concern ranks are listed, and every other one counts as having one value. Options under
+// which ranks see other GPUs or run other programs refuse folding by name.
 #include "services/agent/launch/launcher_options.h"
 
 #include <algorithm>

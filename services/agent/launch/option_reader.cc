@@ -1,3 +1,6 @@
+// Each launcher has a parser of its own: argparse takes unique abbreviations and underscores, Open
+// MPI takes one dash for a long name, Slurm takes a value attached to a short one. One reader
+// serves all, and OptionSyntax says which of these hold.
 #include "services/agent/launch/option_reader.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// This runs as a process of its own and not as a thread of the agent, because it may stand below
+// another launcher (accelerate), which expects a command that ends with a status. So everything
+// that it needs comes as arguments, and LaunchArguments and ReadLaunch must stay each other's
+// inverse. Ranks die with it (a death signal, checked against a parent that is already gone). As
+// with torchrun, the first failure ends the others, and its status is that of the whole.
 #include "services/agent/launch/rank_launcher.h"
 
 #include <poll.h>

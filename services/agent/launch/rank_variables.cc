@@ -1,3 +1,7 @@
+// Live ranks start without their launcher, and a program reads its rank from whatever that launcher
+// sets. The values must describe the whole job, mirrored ranks included, or a program would compute
+// its parallel groups for a smaller one. Torchrun's variables are set in any case, so a program may
+// read either.
 #include "services/agent/launch/rank_variables.h"
 
 #include <array>

@@ -1,3 +1,9 @@
+// A thread that polls and one that works look alike at a single moment, so two samples are
+// compared: how long it ran, how long it waited for a processor, and how often it got one. Time
+// waiting for a processor counts as work, because a loaded machine may keep a working thread off
+// for the whole interval. Limits are shares of the interval plus a constant, or a short look would
+// take a few turns of a poller for work. State D (a disk, or a call of the kernel that hangs) is
+// work, but moves nothing when it persists.
 #include "services/agent/launch/stillness.h"
 
 #include <sys/syscall.h>

@@ -1,3 +1,7 @@
+// This is for the message of a job that hangs, so every part is optional: what /proc does not show
+// is left out, and nothing fails. A debugger may have stopped a single thread, hence all threads
+// are looked at for a stop. The table of system calls has only those in which threads wait; others
+// show their number.
 #include "services/agent/launch/witness.h"
 
 #include <sys/syscall.h>

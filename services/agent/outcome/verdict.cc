@@ -1,3 +1,9 @@
+// One cause brings many symptoms: a rank that dies makes its launcher kill the others and fail
+// itself, and each of these ends comes in some order. So facts are collected first and judged once,
+// by fixed precedence: the specific cause (no memory, an unsupported call) before the general one
+// (the command failed). A rank that ended by SIGTERM was probably ended by its launcher, so a later
+// death of another kind replaces it. The output is a witness, too: the last exception and the
+// user's own line are kept from it, because that is what a user looks for.
 #include "services/agent/outcome/verdict.h"
 
 #include <algorithm>

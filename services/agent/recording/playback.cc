@@ -1,3 +1,9 @@
+// A replay must wait where the program waited, or a faster network could not shorten it. The
+// recording has no causes, only clocks, so they are inferred: a record follows all answers whose
+// recorded time is not after its clock, and the rest of the time since then was the host's work.
+// That work is added to the clocks of this run. The recording is a file from a user, so every entry
+// is checked as if it came from a ring, and slots are checked for being asked before they are
+// answered.
 #include "services/agent/recording/playback.h"
 
 #include <algorithm>

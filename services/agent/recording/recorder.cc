@@ -1,3 +1,8 @@
+// A recording has to replay on another cluster, so it keeps what the program asked and drops what
+// the simulation answered, but for the moments of answers. Values and replays of kernels are left
+// out, and so are queries: their answers depend on timing, and the records behind them show what
+// the program did. A question is noted before it is applied, since its answer follows it. Every
+// other record is noted once it has been applied, because it may wait for costs and come by again.
 #include "services/agent/recording/recorder.h"
 
 #include <cstring>
