@@ -1,3 +1,9 @@
+// A mirrored rank has no process that could set its keys, and a live rank that waits for one would
+// wait for ever. A wrong answer is worse than none, because the program would go on with it. So
+// only keys of a known form are answered, recognised by their exact shape, and all who ask get the
+// same value: a unique id is made of the key's own hash. Counters jump by the number of mirrored
+// ranks when the last live rank has come, which is when the mirrored ones would have come at the
+// latest.
 #include "services/agent/rendezvous/mirrored_answers.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// Bytes arrive in any portions, and a request may have a million keys, so parsing continues where
+// it stopped instead of starting again: each field is consumed as soon as it is whole. One string
+// for each operation describes its arguments. Lengths are checked before bytes are awaited, or a
+// damaged length would make the server buffer without end. The memory of the texts themselves
+// counts, since a million empty keys are not free.
 #include "services/agent/rendezvous/request.h"
 
 #include <cstring>

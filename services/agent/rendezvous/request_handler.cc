@@ -1,3 +1,8 @@
+// This has to answer like PyTorch's server, byte for byte, since PyTorch's own client is at the
+// other end. It knows neither sockets nor time, so a test can play any order of requests. A request
+// that would exceed a limit changes nothing. A value made up for a mirrored rank is stored like any
+// other, so that all who ask later read the same; a live rank that sets the key replaces it.
+// DescribeWaits exists because a job that hangs in the store shows nothing else.
 #include "services/agent/rendezvous/request_handler.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// One thread serves all connections by poll, so the handler needs no order of its own. A client
+// that does not take its answers is not read from, and requests that have not come whole count
+// against a sum over all connections: no client can make the agent run out of memory. When no
+// descriptor is left, accept would fail at once and for ever, so accepting pauses for a moment and
+// the reason is logged once. The mutex is there for DescribeWaits, which other threads call.
 #include "services/agent/rendezvous/store_server.h"
 
 #include <fcntl.h>

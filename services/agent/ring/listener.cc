@@ -1,3 +1,6 @@
+// The socket keeps message boundaries (SOCK_SEQPACKET), so a hello is whole or wrong, and no length
+// has to be read. The process gets its segment as a descriptor and not as a path: no name is left
+// behind. A refusal carries a sentence, because the shim prints it where the user looks.
 #include "services/agent/ring/listener.h"
 
 #include <sys/socket.h>

@@ -1,3 +1,9 @@
+// The writer lives in the user's process, where a stray pointer can change anything at any time. So
+// a record is copied first, and only the copy is checked and used; the size that was checked is put
+// back into the copy. The checksum covers the position, which shows a record of an earlier round. A
+// wrong read position is damage as well: the writer would overwrite what was not read. Release
+// stores the position before it looks for a waiting writer, and both are sequentially consistent,
+// so a writer that goes to sleep at the same moment is woken.
 #include "services/agent/ring/reader.h"
 
 #include <linux/futex.h>

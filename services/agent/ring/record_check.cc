@@ -1,3 +1,8 @@
+// After this check a reader may use every size, count and index of a record without a further test,
+// so a new field needs its check here before any use. Limits are far beyond any program (a
+// pebibyte, 53 days): a check must never fail on a real one. Sums are taken in 64 bits, because two
+// 32-bit counts can overflow together. What depends on earlier records, such as identifiers, is the
+// session's to check.
 #include "services/agent/ring/record_check.h"
 
 #include <algorithm>

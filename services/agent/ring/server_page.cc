@@ -1,3 +1,8 @@
+// The agent sleeps on the doorbell, and a shim must not pay a system call each time it rings. So it
+// adds one, and it wakes the agent only while `agent_sleeps` is set. The agent sets the flag before
+// it compares the count, and a shim adds before it reads the flag: one of the two sees the other.
+// The page itself is sealed against writing by others, and processes find it by a link to the
+// agent's descriptor, which ends with the agent.
 #include "services/agent/ring/server_page.h"
 
 #include <linux/futex.h>

@@ -1,3 +1,9 @@
+// The main loop owns everything and waits for nothing but the doorbell: whatever blocks (streams,
+// pipes, questions to services) has a thread of its own that posts a task. The order within Step
+// matters. Records are applied before the horizon is sent, because a promise must hold for all that
+// was read, and everything that the round said leaves in one batch. Setting up is the exception: it
+// blocks, and an order to stop ends it. The first cause ends the job; everything after it is
+// clean-up and changes no verdict.
 #include "services/agent/server/agent.h"
 
 #include <algorithm>

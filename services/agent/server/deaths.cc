@@ -1,3 +1,9 @@
+// After a hang-up much is open: the process may have ended, may have been replaced by another
+// program, or may go on without its session. What it wrote to its segment before decides
+// (Farewell), together with the status that /proc shows until the launcher collects it. Both come
+// late on a busy machine, so a process stays in doubt for a few seconds, and only then is it judged
+// by what is known. Processes that never did anything are of no interest: launchers and compilers
+// come and go.
 #include "services/agent/server/deaths.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// This is the shim's side of the protocol in its shortest form, without a preloaded library: a test
+// can do in one line what the shim would do, and also what it never would (vanish, say a wrong
+// farewell). Ask blocks like the shim on the slot's futex, so the agent under test must run in
+// another thread.
 #include "services/agent/server/fake_rank.h"
 
 #include <fcntl.h>

@@ -1,3 +1,7 @@
+// A test of the agent must not depend on models, so these services answer with fixed times, and
+// they answer by gRPC, because the agent's clients are tested with it. The network follows the
+// protocol of promises faithfully (processed counts, bounds, release when all are quiescent),
+// because an agent that breaks it has to hang here as it would in a job.
 #include "services/agent/server/fake_services.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// Variables have an order of strength: the shim's own ones cannot be replaced by a job, or nothing
+// would be simulated; the job's win over the rendezvous, since a user who sets them means it. A
+// folded job replaces the launcher by ours. The launcher's own process is then not emulated, so
+// LD_PRELOAD moves from its environment into that of the ranks. Numbers of ranks in the command are
+// compared with the job: a difference would only show as a hang.
 #include "services/agent/server/job_command.h"
 
 #include <cstdlib>

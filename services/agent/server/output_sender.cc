@@ -1,3 +1,7 @@
+// A controller in another pod cannot read the agent's folder, so files travel in the stream of
+// reports, in parts below gRPC's limit. A file that is missing or too large is reported as such
+// with the way out, because silence would look like a job without a timeline. One part is in memory
+// at a time.
 #include "services/agent/server/output_sender.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// A process hangs up without a word when it is killed, so its connection is the sign of life: it
+// speaks once and stays open until the process is gone. The thread only turns socket events into
+// tasks. A connection is taken out of epoll before its hang-up is posted, and closed by the main
+// loop after that; otherwise its number could stand for a new connection while old tasks still name
+// it.
 #include "services/agent/server/process_listener.h"
 
 #include <sys/epoll.h>

@@ -1,3 +1,8 @@
+// Whether the job may be released or called a deadlock depends on this look, and a wrong "still"
+// breaks the simulation, while a wrong "working" only costs time. So all processes below the agent
+// count, the agent's own threads as well (one of them may hold news), and ranks that have started
+// but not spoken yet. A stopped process counts as working. The thread that was found at work last
+// time is asked first, because that is one read of /proc instead of hundreds.
 #include "services/agent/server/process_watch.h"
 
 #include <unistd.h>

@@ -1,3 +1,8 @@
+// A process shows only gradually what it is, so it is admitted by its hello alone and becomes a
+// rank later (RankRegistry). Nothing that depends on real time may enter the simulation: clocks
+// start at zero or at the parent's clock, and seeds come from ranks, or from server and process
+// number where there is no rank. Sessions stay when their process is gone, because reports need
+// them.
 #include "services/agent/server/processes.h"
 
 #include <algorithm>

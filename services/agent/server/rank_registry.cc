@@ -1,3 +1,8 @@
+// Give and Drop keep the two directions (rank to process, process to rank) each other's inverse,
+// and every change goes through them. A displaced holder is remembered until TakeDisplaced, since
+// its session must stop holding the others up. Decisions come as late as the evidence allows:
+// nothing is taken from a process that has entered the world communicator, unless it is gone and
+// ended no iteration, and Settle guesses only when no known rank has done anything.
 #include "services/agent/server/rank_registry.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// A recorded rank takes the same way as a process: hello, segment, ring, hang-up. So the agent
+// behind it needs no second path, and a replay exercises the one that jobs use. The ranks are
+// driven by the main loop itself, hence the doorbell is not needed and its descriptor is closed.
+// With even hosts every rank works as fast as the fastest one, which removes the differences of the
+// machine that recorded them.
 #include "services/agent/server/recorded_ranks.h"
 
 #include <sys/mman.h>

@@ -1,3 +1,7 @@
+// A report leaves the agent once, and what it says must be that of a rank, so iterations of
+// processes that are not known to be one wait (HoldIteration). Lists that grow with the program
+// (kernels, tables, GEMMs) are cut at a bound after sorting, because a message has a limit; sums
+// cover everything. Texts from the program pass PlainText, since protocol strings must be UTF-8.
 #include "services/agent/server/reports.h"
 
 #include <algorithm>

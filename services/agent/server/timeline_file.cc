@@ -1,3 +1,7 @@
+// Each server writes a file of its own, and the controller concatenates them: tracks and sequence
+// numbers carry the server's number, so they never collide. Both outputs walk the same ranks in the
+// same order (ForEachShown), or a reader would find a rank in the timeline that the critical path
+// does not know.
 #include "services/agent/server/timeline_file.h"
 
 #include <algorithm>
