@@ -1,3 +1,9 @@
+// A call has two moments. When its record is read, the network hears of it (Issue), so that members
+// can be compared and values be combined early; when the stream reaches it, the engine says so
+// (Post). Prepare changes nothing: its record is applied again later if an estimate is missing.
+// Calls are numbered here and not by the shim, because a graph launch repeats them without records.
+// A token names one call to the engine for its whole life. Commit takes the call out of the tables
+// first, since the engine reports the operation from inside ResolveCollective.
 #include "services/agent/session/collective_calls.h"
 
 #include <utility>

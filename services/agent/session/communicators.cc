@@ -1,3 +1,9 @@
+// Joining takes two steps: the thread waits in its slot, and the communicator exists but cannot be
+// used until the network has answered. Values of a result come when the last member has called,
+// which is before the call ends in virtual time; a value that is not there when a left communicator
+// has no open call never comes. A communicator that was left stays for late readers, and only a
+// bounded number of them is kept. Names are made plain ASCII, because protocol strings must be
+// UTF-8 and programs name groups as they like.
 #include "services/agent/session/communicators.h"
 
 #include <algorithm>

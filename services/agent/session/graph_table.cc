@@ -1,3 +1,8 @@
+// The engine has one node for each operation, while a captured NCCL call may hold a group of
+// several. Such a node becomes a chain, and `last` maps each node of the record to the end of its
+// chain, so dependencies stay right. A definition waits until the costs of all its work are known.
+// It may then be applied again from the start, hence everything is built aside and nothing is
+// stored before the end.
 #include "services/agent/session/graph_table.h"
 
 #include <utility>

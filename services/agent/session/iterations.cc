@@ -1,3 +1,8 @@
+// A boundary is a place in program order, never a time: the host may have issued the next iteration
+// long before the GPU is done with this one. A collective counts from the moment at which this rank
+// was ready, because NCCL's kernel occupies the stream while it waits for peers. A host function
+// counts as no time of the GPU. After the last wanted iteration the usage is frozen, so that what a
+// program does before it is stopped does not change the report.
 #include "services/agent/session/iterations.h"
 
 #include <utility>

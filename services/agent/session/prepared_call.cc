@@ -1,3 +1,8 @@
+// A record holds what one NCCL group made. Its sends and receives depend on each other and become
+// one call; each collective is a call of its own that knows its place in the group. The payloads
+// lie behind each other in the order of the operations. If one send of a group has no bytes, the
+// whole group has none, since the receiver could not tell the parts apart. CountCalls must agree
+// with CallsOf: graphs reserve a node for each call by it.
 #include "services/agent/session/prepared_call.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// Tokens per second need the number of tokens, and a table that several ranks look up together
+// would be counted once by each of them. So the sums behind a lookup are compared with its rows. A
+// sum that fits shows how many ranks share the lookup; one that might be either makes the table
+// unclear, and an unclear table is reported as such instead of with a guess.
 #include "services/agent/session/token_passes.h"
 
 #include <algorithm>

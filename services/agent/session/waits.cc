@@ -1,3 +1,9 @@
+// An answer must be the same in every run, so a query is decided only when nothing can change it
+// any more: the work has ended, it cannot have ended by then, or every rank of the job has passed
+// the asked moment. The engine reports ended work while it is in the middle of an update, where a
+// new question would find it inconsistent. So NoteEnded only notes, and Settle answers afterwards;
+// an answer may ask the engine again (AskElapsed). Questions of watchdog threads (observers)
+// neither bound the horizon nor wait for it.
 #include "services/agent/session/waits.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// Nothing says what a block of memory is for when it is allocated; the optimizer's lists and the
+// backward pass show it later. So blocks carry what is learned until they go. Blocks are found by
+// the greatest address at or below a tensor's. A tensor that reaches beyond its block is left out.
+// The limit on tensors counts those in all blocks, so each way out of a table must give them back.
 #include "services/agent/timeline/memory_parts.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// Demangling is slow and a kernel is launched thousands of times, so each name is made once and
+// slices refer to it. Maps keep references valid when they grow. Parameters are cut off the end of
+// a demangled name by counting parentheses backward, since the name itself may hold some:
+// "(anonymous namespace)".
 #include "services/agent/timeline/names.h"
 
 #include <array>

@@ -1,3 +1,8 @@
+// Operations are resolved in any order but lie by sequence number, so an entry may be empty for a
+// while. Three limits meet here: before the first wanted iteration the oldest entries make room,
+// within the window new ones are left out, and after it nothing is taken. DropBefore moves every
+// list to the same boundary, while HasRoom shortens one list alone. The last memory use of each
+// device survives it, because it says what is booked when the rest begins.
 #include "services/agent/timeline/recorder.h"
 
 #include <algorithm>

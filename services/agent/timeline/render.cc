@@ -1,3 +1,8 @@
+// Perfetto wants the slices of a track to nest, in the order of their beginnings. So spans are
+// sorted by start and then longest first, those that overlap otherwise go to further lanes, and
+// ends are written from a stack before the next beginning. Arguments refer to text that lives as
+// long as the renderer: a slice copies nothing. Flow numbers are made of server and process, or are
+// a hash of the transfer, so that both ends find the same number in files that were written apart.
 #include "services/agent/timeline/render.h"
 
 #include <algorithm>

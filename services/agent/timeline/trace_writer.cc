@@ -1,3 +1,8 @@
+// A trace has millions of packets and half of them end a slice, so these are written by hand, byte
+// for byte as protobuf would; everything else goes through messages. Fields there have numbers
+// below 16, and a packet is shorter than 128 bytes, hence tags and lengths take one byte. Numbers
+// for interned names are valid only behind the packet that resets them, which Introduce writes
+// first. Times are differences, so packets must leave in the order in which they were made.
 #include "services/agent/timeline/trace_writer.h"
 
 #include <google/protobuf/io/coded_stream.h>
