@@ -1,3 +1,8 @@
+// A document comes as JSON or as YAML, so the rules are written once, against Fields, and each form
+// has a reader of its own. The order of reading is that of defaults: the preset fills everything,
+// the server's fields override it, and the fabric comes after them because its bounds depend on
+// servers and NICs. A GPU without a preset says nothing about NVLink, so its name decides. Fields
+// that are planned but not supported are refused, since a silent one would pass for working.
 #include "services/contract/cluster/document.h"
 
 #include <string>

@@ -1,3 +1,6 @@
+// A preset is one row, and what no column holds is a peculiarity with code of its own. Rows are
+// sorted by name, because PresetNames promises that order. A new machine needs a row, the usual
+// processor of its GPU (cpu_model.h), and a source for its numbers in the comment above the table.
 #include "services/contract/cluster/presets.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// The text comes from a user, so its size, values and scalars are bounded before yaml-cpp sees it,
+// and its exceptions end in ReadYaml. Only the first complaint is kept: later ones are often its
+// consequences. Every question about a field notes its name, and Finish then finds the fields that
+// nobody asked for, so no list of known names can become outdated. Numbers are read as doubles,
+// which hold whole numbers exactly up to 2^53.
 #include "services/contract/cluster/yaml_fields.h"
 
 #include <cmath>

@@ -1,3 +1,7 @@
+// Shares must add up, so every time is an integer and each segment goes into exactly one sum of
+// each list; lists are cut after sorting, and the totals are taken before. Keys are views of names
+// in the traces, which outlive the summary's making. Links have names by rank: the same number
+// means another link in another rank's trace, so sums are kept by name.
 #include "services/contract/critical_path/summary.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// An agent writes the structs as they lie in memory, which needs no code for each field. Hence none
+// of them may have padding (the assertions), and a change of one needs a new magic. The reader is
+// another process that must not trust the file: Check tests every position, kind and order once,
+// and the walk then indexes without tests. A count is compared with the bytes that are left before
+// memory is taken for it.
 #include "services/contract/critical_path/trace_file.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// The walk goes backward, because only the end is known to lie on the path; forward, every
+// operation would be a candidate. Each step covers the time from an earlier moment until where the
+// walk is, so the segments are without gaps and add up to the iteration. `visited_` guarantees an
+// end for traces that contradict themselves. What the trace does not show gets a segment of unknown
+// kind: a guess would blame something.
 #include "services/contract/critical_path/walk.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// Live ranks are chosen from both ends of a class: two values that lie far apart show whether a
+// number grows with the rank. The class of a rank is computed from its positions, so nothing is
+// stored for mirrored ranks. Make alone walks over all ranks. Dimensions must divide the job, or
+// classes would have different sizes.
 #include "services/contract/folding/fold.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// Two ranks' objects are often equal but for their rank, in a number or within a text ("rank_3").
+// Unpickling would run the program's code, so the pickles are compared token by token instead.
+// Equal tokens are copied, integers and numbers in texts continue on the line through the two
+// values, and any other difference means that no rule is known. Frames are left out, because their
+// lengths would change with the numbers.
 #include "services/contract/folding/pickles.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// A recording may be larger than memory, so the frame is decompressed a buffer at a time, and an
+// entry is a view into that buffer. Unread bytes move to its front before more are added. The
+// buffer grows only for an entry that is larger, whose size is checked first. Words of 64 bits give
+// the alignment that views need, and entries have sizes of whole words, so each begins aligned.
 #include "services/contract/recording/entry_reader.h"
 
 #include <zstd.h>

@@ -1,3 +1,7 @@
+// The file is mapped and not read: entries are decompressed where they lie when a rank is replayed.
+// Its blocks come from several servers, hence ranks are in any order and are sorted here. A
+// recording holds the ring's records as they were, so it can be replayed only by a build with the
+// same version of the ring.
 #include "services/contract/recording/recording_file.h"
 
 #include <sys/mman.h>

@@ -1,3 +1,7 @@
+// The reader lives in the user's process and must never stop the program, so a line that is damaged
+// is left out, together with the shares behind it. The writer has checked everything before the job
+// started. Values are printed with 17 digits, which give the same double back. Rows of the table of
+// types follow the enumeration.
 #include "services/contract/ring/declaration.h"
 
 #include <array>

@@ -1,3 +1,9 @@
+// PyTorch leaves unused dimensions of its calculators uninitialised, so two equal launches have
+// different bytes and would count as different work. A kernel's name says how it gets its
+// calculators, but not where they lie. They are recognised by what can hardly be chance: a divider
+// holds a magic number that follows from its divisor (PyTorch's IntDivider), and pointers behind a
+// calculator are device addresses. Where two places fit, none is taken, since clearing the wrong
+// bytes would change what a kernel does.
 #include "services/contract/torch_layout/offset_calculator.h"
 
 #include <bit>

@@ -1,3 +1,9 @@
+// A report says how much memory parameters, gradients and optimizer state take, and only an
+// optimizer's kernel knows which tensor is which. The role of a list follows from the functor's
+// name: PyTorch passes parameters first, apex gradients first. Widths come from the types in the
+// name, and lists of different widths are refused, because the tables hold numbers of elements
+// alone. Only tensors that a launched block works on count; the rest of the tables is whatever
+// stood on the stack.
 #include "services/contract/torch_layout/optimizer_lists.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// PyTorch fills the front of these structures and leaves the rest as it was, so equal launches have
+// different bytes. Which part is used follows from the launch itself: each block names its tensor,
+// and the greatest one bounds the tables. If a table makes no sense, nothing is changed. The
+// lengths of the tables are PyTorch's constants for each depth, chosen there so that the structure
+// fits into a kernel's arguments; a size that matches none means another version, and the structure
+// is then left alone.
 #include "services/contract/torch_layout/tensor_list.h"
 
 #include <algorithm>

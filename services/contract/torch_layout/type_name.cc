@@ -1,3 +1,6 @@
+// Demangled names are C++ and no grammar of it is needed here: types are compared after qualifiers
+// are taken off, and lists are split where no bracket is open. Types of equal width are listed one
+// by one, because a wrong width would be worse than an unknown one.
 #include "services/contract/torch_layout/type_name.h"
 
 #include <array>

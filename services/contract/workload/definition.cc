@@ -1,3 +1,8 @@
+// A definition travels from the shim to the agent to the timing service, and each of them reads it
+// only after this check. Every field has an upper limit in its row (ForEachField), which keeps
+// sizes of tails in range. Older layouts are shorter: WorkOf copies what is there, and missing
+// fields keep their defaults. Tails are taken from the front in the order in which they were
+// written, without alignment.
 #include "services/contract/workload/definition.h"
 
 #include <cstring>

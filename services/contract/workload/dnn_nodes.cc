@@ -1,3 +1,6 @@
+// A graph of descriptors becomes a list in which each node refers to earlier ones only: it cannot
+// have a cycle, and one pass rebuilds it. Counts in the bytes are not trusted with memory. A vector
+// grows with what was really read, so a damaged count ends at the last byte.
 #include "services/contract/workload/dnn_nodes.h"
 
 #include <cstring>
