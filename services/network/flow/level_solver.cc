@@ -81,6 +81,8 @@ void LevelSolver::SetFlowLevel(Slot slot, std::uint64_t level) {
   });
 }
 
+// All flows bound to the link get the level. `other` names the only other awake link of a plain
+// flow, which spares a look at its entries.
 void LevelSolver::SetLevel(std::uint32_t at, std::uint64_t level) {
   FlowTable& table = table_;
   LinkAgenda& agenda = agenda_;
@@ -168,6 +170,8 @@ bool LevelSolver::LetGo(std::uint32_t at, std::uint64_t level) {
   return any;
 }
 
+// A link takes flows that are too fast for it, then releases those that something else holds lower.
+// Each changes what the rest can afford, so the two alternate until nothing is released.
 void LevelSolver::Process(std::uint32_t at) {
   ++counters_.links;
   FlowTable::Link& link = table_.link(at);

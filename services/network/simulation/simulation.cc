@@ -308,6 +308,8 @@ std::vector<flow::LinkUse> Simulation::BackgroundUses(const topology::Background
   return uses;
 }
 
+// A fault concerns only what is under way. While nothing is, it does not count as an event, and it
+// happens as soon as the next transfer is there.
 std::optional<SimTime> Simulation::NextChange() const {
   if (next_change_ == topology_.changes().size() || transfers_.Active() == 0) return std::nullopt;
   const SimTime at = std::max(topology_.changes()[next_change_].at, transfers_.now());

@@ -1,4 +1,9 @@
 // The part of Topology that faults change: which links they name, and the ways round failed ones.
+// Users name links as reports show them, so a name also matches without what follows a comma, and a
+// cable in both directions. All changes are planned when the cluster is made: a wrong name fails
+// before the job begins. Only links of the fabric may fail altogether, because nothing leads round
+// a GPU's port or a NIC. A fabric whose queue pairs spread is asked for the ways of other pairs
+// until one avoids the failure.
 #include <algorithm>
 #include <map>
 #include <numeric>
