@@ -135,6 +135,8 @@ void OpenWork::Follow(Slot slot, std::uint64_t node) {
   if (found->owner != slot) AddEdge(node, {.kind = EdgeKind::kSlot, .target = slot});
 }
 
+// The end of open work is not known, so the delay becomes a node of its own: a join of one input
+// whose gap is the delay.
 void OpenWork::Postpone(Slot slot, Duration by) {
   Signal signal = (*signals_)[slot];
   signal.at = signal.at + by;

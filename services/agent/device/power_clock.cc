@@ -66,6 +66,8 @@ void PowerClock::MoveTo(std::int64_t bucket) {
   SetClock();
 }
 
+// `burst` is the window without what slower clocks added to its work, `length` the same at the
+// clock in question.
 std::int64_t PowerClock::PowerAt(std::int64_t clock) const {
   constexpr std::int64_t kLength = kWindow * kBucket;
   const std::int64_t burst = std::max(kLength - window_.extra_ps, kBucket);

@@ -91,6 +91,8 @@ Report Ledger::Cut(const Mark& mark, std::span<const Basis> bases) {
   return report;
 }
 
+// While no boundary is known, the oldest quarter is cut as soon as too many entries are kept. The
+// iteration that they belong to is counted and not reported.
 std::optional<Report> Ledger::Take(std::span<const Basis> bases) {
   if (entries_.size() > kKeptOperations && boundaries_.empty()) {
     Cut({.sequence = first_ + entries_.size() / 4}, bases);

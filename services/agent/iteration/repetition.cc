@@ -1,4 +1,8 @@
-// The search for a period in the launch sequence of a program without updates.
+// Searches the launches of a program without updates for a period. Nothing names a step there, so
+// the sequence itself has to show it. The Z function of the reversed sequence gives for every
+// distance how far the end repeats itself, in linear time, and all periods are tested by one pass
+// over it. The search runs again only when the history has grown by a quarter, so searches become
+// rare. Equal layers repeat like steps do, hence the demands while a program runs are high.
 #include <algorithm>
 #include <cstddef>
 #include <span>

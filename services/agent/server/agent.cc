@@ -422,7 +422,7 @@ void Agent::SendOutcome() {
 }
 
 void Agent::Line(launch::OutputStream stream, std::string text) {
-  // What a job says because it was told to stop is not part of its story.
+  // Output produced after a stop request is not reported.
   if (was_told_to_end_.load()) return;
   mailbox_.Post([this, stream, text = std::move(text)] { OnLine(stream, text); });
 }

@@ -1,4 +1,10 @@
-// Handles notices of processes and of the network, and their consequences.
+// Handles notices of processes and of the network, and their consequences. `processed_` counts the
+// answers that move time (joined, committed). The horizon names it only after their consequences
+// have been applied, because the network holds this server back until then. A committed end settles
+// all times before it, unless it was foreseen: other servers are not there yet. A release lets
+// ranks that slept continue at its time and uses the claim of quiescence up. A process that has
+// hung up stays until its last records are applied, since work that it launched just before still
+// takes its time.
 #include <algorithm>
 #include <limits>
 #include <utility>

@@ -112,6 +112,8 @@ void RankRegistry::Settle() {
   if (!PlaceByCommunicator(left)) PlaceByDevice(left);
 }
 
+// Processes that did something and have no rank. Empty when any process that has one has shown that
+// it is a rank.
 std::set<std::uint32_t> RankRegistry::LeftOver() const {
   const bool any_worked = std::any_of(processes_.begin(), processes_.end(),
                                       [](const auto& p) { return p.second.device.has_value(); });
