@@ -2,8 +2,8 @@
 // depend on other servers: how long the operation takes beside its neighbours, and at which clock.
 // The real one may wait for a collective. Both follow the same rule, the later of the input's end
 // plus the gap and of the moment at which the GPU knows of the call. An operation whose real input
-// is known is resolved here and never stored, which keeps the cost of a launch without open work
-// constant.
+// is known is resolved here and never stored, which keeps launches cheap while no collective is
+// open.
 #include "services/agent/device/dispatcher.h"
 
 #include <algorithm>
