@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import statistics
 import subprocess
 import time
 
@@ -81,6 +82,31 @@ def complaint(ended):
     return last[-1]
 
 
+def usual_seconds(picoseconds):
+    """Returns the median of the iterations that are alike: those within a twentieth of the middle of the shortest
+    interval that holds half of them. The controller finds the repeating iterations in another way."""
+    ordered = sorted(picoseconds)
+    half = len(ordered) // 2
+    low = min(range(len(ordered) - half), key=lambda at: ordered[at + half] - ordered[at])
+    middle = (ordered[low] + ordered[low + half]) / 2
+    return (
+        statistics.median(x for x in ordered if abs(x - middle) <= max(middle / 20, ordered[low + half] - middle))
+        / 1e12
+    )
+
+
+def headline(prediction):
+    """Returns the steady iteration of the report, how far it is from the usual one, and the report's throughput."""
+    seconds = prediction["steadyIteration"]["seconds"]
+    throughput = prediction.get("throughput", {})
+    return {
+        "seconds": seconds,
+        "deviation": abs(seconds / usual_seconds(prediction["iterationPicoseconds"]) - 1),
+        "iterations": prediction["measuredIterations"],
+        **{key: throughput[key] for key in ("unit", "perSecond", "source") if key in throughput},
+    }
+
+
 def judged(row, ended):
     """Returns what the matrix keeps of a run."""
     prediction = ended.status.get("prediction", {})
@@ -99,6 +125,7 @@ def judged(row, ended):
             result["passed"], result["total"] = int(told.group(1)), int(told.group(2))
     if "iterationSeconds" in prediction:
         result |= {"seconds": prediction["iterationSeconds"]["mean"], "of": "iteration"}
+        result["headline"] = headline(prediction)
     elif "program" in prediction:
         result |= {"seconds": prediction["program"]["seconds"], "of": "program"}
     result["coverage"] = prediction.get("coverage", {})

@@ -17,6 +17,7 @@ from row_job import judged, run
 from rows import ROWS
 from suite import run_named, run_suite
 
+HEADLINE_ERROR = 0.01  # Of the iteration that is shown, against those that repeat.
 LAST_LINES = 40  # Of what a program said that does worse than before.
 
 
@@ -121,3 +122,6 @@ def test_a_program_does_as_well_as_before(row, world, build, options, keep):
     worse = fell_behind(row, result, kept_results().get(row.key))
     keep(row.key, result)
     assert not worse, f"worse than before: {worse}"
+    if shown := result.get("headline"):
+        print(f"{row.key}: headline {shown}")
+        assert shown["deviation"] <= HEADLINE_ERROR

@@ -24,6 +24,21 @@ class Row:
     suite: bool = True
 
 
+def test_the_usual_iteration_is_that_of_those_that_repeat():
+    evaluates, saves = 164e9, 180e9
+    alike = [97.9e9, 98.1e9, 98e9, 98.2e9, 97.8e9]
+    assert row_job.usual_seconds([evaluates, *alike, saves, evaluates]) == pytest.approx(0.098)
+    assert row_job.usual_seconds([2e9]) == pytest.approx(0.002)
+
+
+def test_a_headline_that_is_a_mean_over_evaluations_deviates():
+    iterations = [164_000_000_000, *8 * [100_000_000_000]]
+    prediction = {"measuredIterations": 9, "iterationPicoseconds": iterations}
+    for seconds, deviation in ((0.1, 0), (sum(iterations) / 9e12, 0.071)):
+        shown = row_job.headline(prediction | {"steadyIteration": {"seconds": seconds}})
+        assert shown["deviation"] == pytest.approx(deviation, abs=1e-3)
+
+
 class Stopped(Exception):
     pass
 
