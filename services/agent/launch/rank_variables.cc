@@ -5,6 +5,7 @@
 #include "services/agent/launch/rank_variables.h"
 
 #include <array>
+#include <cstdlib>
 #include <utility>
 
 #include "services/base/text.h"
@@ -38,6 +39,8 @@ void AddTorchrun(const RankPlace& place, Variables* variables) {
   add("TORCHELASTIC_MAX_RESTARTS", 0);
   add("TORCHELASTIC_RUN_ID", "none");
   add("TORCHELASTIC_USE_AGENT_STORE", "True");
+  constexpr const char* kErrorHandling = "TORCH_NCCL_ASYNC_ERROR_HANDLING";
+  if (std::getenv(kErrorHandling) == nullptr) add(kErrorHandling, 1);  // The job's own value wins.
   // A Gloo group connects its members when it is used, not when it is made: many programs make
   // groups that they use for checkpoints alone.
   add("TORCH_GLOO_LAZY_INIT", 1);

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 namespace eidolon::agent::launch {
 namespace {
 
@@ -24,6 +26,15 @@ TEST(RankVariablesTest, EveryRankFindsTorchrunsVariables) {
   }
   EXPECT_THAT(RankEnvironment(kPlace, RankVariables::kTorchrun),
               Not(Contains(Key("SLURM_NTASKS"))));
+}
+
+TEST(RankVariablesTest, TheJobsOwnErrorHandlingOfNcclStays) {
+  constexpr const char* kName = "TORCH_NCCL_ASYNC_ERROR_HANDLING";
+  unsetenv(kName);
+  EXPECT_THAT(RankEnvironment(kPlace, RankVariables::kTorchrun), Contains(Pair(kName, "1")));
+  setenv(kName, "0", 1);
+  EXPECT_THAT(RankEnvironment(kPlace, RankVariables::kTorchrun), Not(Contains(Key(kName))));
+  unsetenv(kName);
 }
 
 TEST(RankVariablesTest, SchedulersSayTheSameInTheirOwnNames) {

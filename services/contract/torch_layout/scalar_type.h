@@ -11,7 +11,7 @@ namespace eidolon::torch_layout {
 inline std::size_t ScalarTypeBytes(std::uint8_t number) {
   constexpr std::uint8_t kBytes[] = {1, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 1, 1, 1, 4, 2,
                                      0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1,  2, 4, 8, 0, 0,
-                                     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,  0, 1, 1};
+                                     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,  0, 1, 1, 4};
   return number < std::size(kBytes) ? kBytes[number] : 0;
 }
 
