@@ -2,8 +2,8 @@
 // timeline, in program order, and never looks back: work that was placed keeps its times, and the
 // newcomer pays. A lane's windows are sorted and disjoint, so overlaps are found by binary search,
 // and between two boundaries every rate is constant. Windows that end before the host's clock are
-// dropped, because no later work can start there. Only a collective moves what was placed (Push),
-// and Hold returns the delay, so that the streams concerned can pass it on.
+// dropped, because no later work can start there. Only a collective and work of a higher priority
+// move what was placed (Push); the delay is returned, so that the streams concerned can pass it on.
 #include "services/agent/device/contention.h"
 
 #include <algorithm>
@@ -15,14 +15,18 @@ namespace eidolon::agent::device {
 using base::Duration;
 using base::SimTime;
 
-int Contention::AddLane(Delay delay) {
+int Contention::AddLane(Delay delay, int priority) {
+  const Lane lane{.in_use = true, .delay = delay, .priority = priority};
+  for (const Lane& other : lanes_) {
+    has_priorities_ = has_priorities_ || (other.in_use && other.priority != priority);
+  }
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     if (!lanes_[i].in_use) {
-      lanes_[i] = Lane{.in_use = true, .delay = delay};
+      lanes_[i] = lane;
       return static_cast<int>(i);
     }
   }
-  lanes_.push_back({.in_use = true, .delay = delay});
+  lanes_.push_back(lane);
   return static_cast<int>(lanes_.size()) - 1;
 }
 
@@ -31,22 +35,38 @@ void Contention::RemoveLane(int lane) {
   lanes_[static_cast<std::size_t>(lane)].in_use = false;
 }
 
-Duration Contention::Place(const Request& request) {
-  if (request.resource == Resource::kNone || request.lane < 0) return request.alone;
+bool Contention::Pushes(int priority, const Lane& other) const {
+  return other.in_use && other.delay == Delay::kPossible && priority < other.priority;
+}
+
+Contention::Placed Contention::Place(const Request& request) {
+  delayed_.clear();
+  if (request.resource == Resource::kNone || request.lane < 0) return {request.alone, {}};
   overlapping_.clear();
   const auto resource = static_cast<std::size_t>(request.resource);
+  const int priority = lanes_[static_cast<std::size_t>(request.lane)].priority;
+  const bool may_push = has_priorities_ && request.resource == Resource::kMultiprocessors;
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     if (static_cast<int>(i) == request.lane) continue;
     const auto& windows = lanes_[i].windows[resource];
     if (windows.empty() || windows.back().end <= request.start) continue;
+    const bool only_held = may_push && Pushes(priority, lanes_[i]);
     auto first = std::partition_point(windows.begin(), windows.end(), [&](const Window& window) {
       return window.end <= request.start;
     });
-    for (; first != windows.end(); ++first) overlapping_.push_back(&*first);
+    for (; first != windows.end(); ++first) {
+      if (!only_held || first->held) overlapping_.push_back(&*first);
+    }
   }
   const SimTime end = overlapping_.empty() ? request.start + request.alone : FindEnd(request);
+  if (may_push) {
+    const Window window{request.start, end, request.share, request.memory, false};
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      if (Pushes(priority, lanes_[i])) PushLane(i, resource, window);
+    }
+  }
   Remember(request, end, false);
-  return end - request.start;
+  return {end - request.start, delayed_};
 }
 
 std::span<const Contention::Delayed> Contention::Hold(const Request& request) {
@@ -56,22 +76,27 @@ std::span<const Contention::Delayed> Contention::Hold(const Request& request) {
                     true};
   Remember(request, held.end, true);
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    auto& windows = lanes_[i].windows[static_cast<std::size_t>(request.resource)];
-    if (static_cast<int>(i) == request.lane || lanes_[i].delay == Delay::kNever) continue;
-    if (!lanes_[i].in_use || windows.empty() || windows.back().end <= held.start) continue;
-    const SimTime end = windows.back().end;
-    const Duration by = Push(windows, held);
-    if (by.ps > 0) delayed_.push_back({.lane = static_cast<int>(i), .end = end, .by = by});
+    if (static_cast<int>(i) == request.lane || !lanes_[i].in_use) continue;
+    if (lanes_[i].delay == Delay::kNever) continue;
+    PushLane(i, static_cast<std::size_t>(request.resource), held);
   }
   return delayed_;
 }
 
-// What runs beside the collective gets what it leaves; what comes behind that in the lane moves by
+void Contention::PushLane(std::size_t lane, std::size_t resource, const Window& newcomer) {
+  auto& windows = lanes_[lane].windows[resource];
+  if (windows.empty() || windows.back().end <= newcomer.start) return;
+  const SimTime end = windows.back().end;
+  const Duration by = Push(windows, newcomer);
+  if (by.ps > 0) delayed_.push_back({.lane = static_cast<int>(lane), .end = end, .by = by});
+}
+
+// What runs beside the newcomer gets what it leaves; what comes behind that in the lane moves by
 // as much, less what the lane had to wait for anyway.
-Duration Contention::Push(std::deque<Window>& windows, const Window& collective) const {
+Duration Contention::Push(std::deque<Window>& windows, const Window& newcomer) const {
   const auto first =
       std::partition_point(windows.begin(), windows.end(),
-                           [&](const Window& window) { return window.end <= collective.start; });
+                           [&](const Window& window) { return window.end <= newcomer.start; });
   Duration moved;
   SimTime before = SimTime{} - gap_;  // End of the previous window, as it was.
   for (auto at = first; at != windows.end(); ++at) {
@@ -90,14 +115,14 @@ Duration Contention::Push(std::deque<Window>& windows, const Window& collective)
       last.start = std::min(last.start, last.end);
       continue;
     }
-    const SimTime from = std::max(at->start, collective.start);
-    if (from >= collective.end || from >= at->end) continue;
+    const SimTime from = std::max(at->start, newcomer.start);
+    if (from >= newcomer.end || from >= at->end) continue;
     const std::uint32_t wanted = std::clamp<std::uint32_t>(was.share, 1, kWholeShare);
-    const std::uint32_t left = kWholeShare - std::min(collective.share, kWholeShare);
+    const std::uint32_t left = kWholeShare - std::min(newcomer.share, kWholeShare);
     if (left >= wanted) continue;
-    // At left / wanted of its speed until it or the collective ends.
+    // At left / wanted of its speed until it or the newcomer ends.
     const auto lost = wanted - left;
-    const Duration beside = collective.end - from;
+    const Duration beside = newcomer.end - from;
     auto slower = static_cast<std::int64_t>(static_cast<base::Wide>(beside.ps) * lost / wanted);
     if (left > 0) {
       const auto whole =

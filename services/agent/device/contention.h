@@ -12,14 +12,19 @@
 //   * Multiprocessors: leftover policy. Work issued earlier keeps its share; work issued later that
 //     overlaps it progresses at (what is left) / (what it could use). A kernel that fills the GPU
 //     alone leaves nothing: kernels of several streams then take as long as one behind the other.
+//   * Priorities: as blocks of lower priority end, those of a higher stream priority take their
+//     place. Work of such a stream runs as if work of lower priority were not there, and pushes it.
 //   * A collective holds channels / multiprocessors from its start on, also beside work that was
 //     issued before it: blocks of that work end all the time, and the collective's take their place
 //     (its stream mostly has the higher priority). What was placed keeps its times, which others
-//     may have seen; the delay falls on what its stream does next.
+//     may have seen; the delay falls on what its stream does next. Work inside a graph cannot be
+//     pushed and keeps its share.
 //   * Memory: the same leftover policy for the share of its bandwidth that work takes when alone;
 //     of multiprocessors and memory, the scarcer one counts. What fits in L2 takes none.
 //   * Copy engines: one copy a direction at a time, in program order.
-// Not modelled: memory bandwidth of collectives, what work loses in a shared L2, stream priorities.
+// Not modelled: memory bandwidth of collectives, what work loses in a shared L2, how long blocks of
+// lower priority take to end. Among streams of one priority, a kernel also waits for kernels that
+// were issued before it and start later.
 #pragma once
 
 #include <cstdint>
@@ -51,9 +56,10 @@ class Contention {
   // `gap`: from the end of an operation to the start of the next in its stream.
   explicit Contention(base::Duration gap = {}) : gap_(gap) {}
 
-  // Work of a lane that can be delayed moves when a collective comes beside it.
+  // Work of a lane that can be delayed moves when a collective comes beside it, or work of a higher
+  // priority. Priorities are CUDA's, of which the lower number comes first.
   enum class Delay : std::uint8_t { kPossible, kNever };
-  int AddLane(Delay delay = Delay::kPossible);
+  int AddLane(Delay delay = Delay::kPossible, int priority = 0);
   void RemoveLane(int lane);
 
   struct Request {
@@ -65,16 +71,22 @@ class Contention {
     base::Duration alone;  // How long it takes with nothing beside it.
     base::SimTime issued;  // Host clock of the call: nothing later starts before it.
   };
-  // Places work behind what was placed before and returns how long it takes there. Requires: start
-  // is not before the end of the lane's previous request.
-  base::Duration Place(const Request& request);
-
   // Work of a lane that ends later than was said.
   struct Delayed {
     int lane = 0;
     base::SimTime end;  // As was said, of the lane's last work.
     base::Duration by;
   };
+  // The span is how long work takes where it was placed. There is one entry for each lane that it
+  // delays; they live until the next call.
+  struct Placed {
+    base::Duration span;
+    std::span<const Delayed> delayed;
+  };
+  // Places work behind what was placed before. Requires: start is not before the end of the lane's
+  // previous request.
+  Placed Place(const Request& request);
+
   // Occupies a share for a fixed span, whatever else runs: collectives. The answer, one entry for
   // each lane that is delayed, lives until the next call.
   std::span<const Delayed> Hold(const Request& request);
@@ -90,6 +102,7 @@ class Contention {
   struct Lane {
     bool in_use = false;
     Delay delay = Delay::kPossible;
+    int priority = 0;
     std::deque<Window> windows[kSharedResources];  // In time order, never overlapping.
   };
 
@@ -97,13 +110,18 @@ class Contention {
   static constexpr std::size_t kWindowLimit = 4096;
 
   base::SimTime FindEnd(const Request& request) const;
+  // Returns whether work of a lane of this priority pushes the other lane's work.
+  bool Pushes(int priority, const Lane& other) const;
+  // Pushes the work of a lane, and notes the delay.
+  void PushLane(std::size_t lane, std::size_t resource, const Window& newcomer);
   void Remember(const Request& request, base::SimTime end, bool held);
-  // How much later the lane's last work ends beside the collective; its windows move.
-  base::Duration Push(std::deque<Window>& windows, const Window& collective) const;
+  // Returns how much later the lane's last work ends beside the newcomer; its windows move.
+  base::Duration Push(std::deque<Window>& windows, const Window& newcomer) const;
 
   base::Duration gap_;
   std::vector<Lane> lanes_;
-  std::vector<Delayed> delayed_;            // Answer of Hold.
+  bool has_priorities_ = false;             // Lanes differ in it.
+  std::vector<Delayed> delayed_;            // Answer of Hold and Place.
   std::vector<const Window*> overlapping_;  // Scratch of Place.
 };
 

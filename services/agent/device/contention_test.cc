@@ -17,11 +17,13 @@ class ContentionTest : public ::testing::Test {
  protected:
   Duration Place(int lane, std::int64_t start_us, std::int64_t us, std::uint32_t share,
                  Resource resource = Resource::kMultiprocessors) {
-    return contention_.Place({.lane = lane,
-                              .resource = resource,
-                              .share = share,
-                              .start = Us(start_us),
-                              .alone = UsLong(us)});
+    return contention_
+        .Place({.lane = lane,
+                .resource = resource,
+                .share = share,
+                .start = Us(start_us),
+                .alone = UsLong(us)})
+        .span;
   }
   // Returns by how much the other lane is delayed.
   Duration Hold(int lane, std::int64_t start_us, std::int64_t us, std::uint32_t share) {
@@ -102,14 +104,78 @@ TEST_F(ContentionTest, TheLaterKernelGetsWhatTheEarlierLeaves) {
   EXPECT_EQ(Place(second_, 4, 3, 1024), UsLong(9)) << "waits 6 us, then runs 3";
 }
 
+class PriorityTest : public ContentionTest {
+ protected:
+  Contention::Placed PlaceUrgent(std::int64_t start_us, std::int64_t us, std::uint32_t share) {
+    return contention_.Place(
+        {.lane = urgent_, .share = share, .start = Us(start_us), .alone = UsLong(us)});
+  }
+
+  const int urgent_ = contention_.AddLane(Contention::Delay::kPossible, /*priority=*/-1);
+};
+
+TEST_F(PriorityTest, WorkOfAHigherPriorityTakesThePlaceOfWhatWasIssuedBefore) {
+  Place(first_, 0, 10, 1024);
+  Place(first_, 11, 10, 1024);
+
+  const auto [span, delayed] = PlaceUrgent(5, 3, 1024);
+
+  EXPECT_EQ(span, UsLong(3));
+  ASSERT_EQ(delayed.size(), 1u);
+  EXPECT_EQ(delayed[0].lane, first_);
+  EXPECT_EQ(delayed[0].by, UsLong(3));
+  EXPECT_EQ(delayed[0].end, Us(21));
+  EXPECT_EQ(Place(second_, 23, 2, 1024), UsLong(3)) << "the other stream now ends at 24";
+}
+
+TEST_F(PriorityTest, WorkOfALowerPriorityGetsWhatIsLeft) {
+  PlaceUrgent(0, 10, 1024);
+
+  EXPECT_EQ(Place(first_, 4, 3, 1024), UsLong(9));
+}
+
+TEST_F(PriorityTest, ASmallKernelOfAHigherPriorityDelaysOnlyByWhatItTakes) {
+  Place(first_, 0, 20, 1024);
+
+  const auto [span, delayed] = PlaceUrgent(4, 8, 512);
+
+  EXPECT_EQ(span, UsLong(8));
+  ASSERT_EQ(delayed.size(), 1u);
+  EXPECT_EQ(delayed[0].by, UsLong(4)) << "8 us at half the speed";
+}
+
+TEST_F(PriorityTest, CollectivesAndGraphsKeepTheirShare) {
+  Hold(first_, 0, 10, 512);
+  EXPECT_EQ(PlaceUrgent(0, 5, 1024).span, UsLong(10)) << "half of the GPU is the collective's";
+
+  const int graph = contention_.AddLane(Contention::Delay::kNever);
+  Place(graph, 20, 10, 1024);
+  const auto [span, delayed] = PlaceUrgent(25, 3, 1024);
+  EXPECT_EQ(span, UsLong(8));
+  EXPECT_TRUE(delayed.empty());
+}
+
+TEST_F(PriorityTest, CopiesKnowNoPriority) {
+  Place(first_, 0, 10, 1024, Resource::kCopyIn);
+
+  const auto placed = contention_.Place(
+      {.lane = urgent_, .resource = Resource::kCopyIn, .start = Us(2), .alone = UsLong(5)});
+  EXPECT_EQ(placed.span, UsLong(13));
+  EXPECT_TRUE(placed.delayed.empty());
+}
+
 // Four streams take turns: together as long as one behind the other.
 TEST_F(ContentionTest, KernelsThatFillTheGpuGainNothingByStreams) {
   const int lanes[] = {first_, second_, contention_.AddLane(), contention_.AddLane()};
   SimTime ends[4];
   for (int kernel = 0; kernel < 8; ++kernel) {
     SimTime& end = ends[kernel % 4];
-    end += contention_.Place(
-        {.lane = lanes[kernel % 4], .share = kWholeShare, .start = end, .alone = UsLong(10)});
+    end += contention_
+               .Place({.lane = lanes[kernel % 4],
+                       .share = kWholeShare,
+                       .start = end,
+                       .alone = UsLong(10)})
+               .span;
   }
 
   EXPECT_EQ(std::max({ends[0], ends[1], ends[2], ends[3]}), Us(80));
@@ -118,8 +184,9 @@ TEST_F(ContentionTest, KernelsThatFillTheGpuGainNothingByStreams) {
 // Each fits beside the other by multiprocessors, but both want three quarters of the bandwidth.
 TEST_F(ContentionTest, KernelsSideBySideShareTheMemory) {
   const auto place = [&](int lane, std::uint32_t memory) {
-    return contention_.Place(
-        {.lane = lane, .share = 512, .memory = memory, .start = Us(0), .alone = UsLong(12)});
+    return contention_
+        .Place({.lane = lane, .share = 512, .memory = memory, .start = Us(0), .alone = UsLong(12)})
+        .span;
   };
 
   EXPECT_EQ(place(first_, 768), UsLong(12));
@@ -132,8 +199,10 @@ TEST_F(ContentionTest, WhatMemoryLeavesIsEnoughForAKernelThatMultiprocessorsBoun
       {.lane = first_, .share = 512, .memory = 768, .start = Us(0), .alone = UsLong(12)});
 
   EXPECT_EQ(
-      contention_.Place(
-          {.lane = second_, .share = 512, .memory = 256, .start = Us(0), .alone = UsLong(12)}),
+      contention_
+          .Place(
+              {.lane = second_, .share = 512, .memory = 256, .start = Us(0), .alone = UsLong(12)})
+          .span,
       UsLong(12));
 }
 

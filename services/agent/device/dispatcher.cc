@@ -28,13 +28,14 @@ Signal Dispatcher::AddWork(const Place& place, const Signal& after, const Work& 
   const bool limited = gpu.power.IsLimited();
   const Duration burst = DurationOn(gpu.traits, work);
   const Duration alone = limited ? gpu.power.Stretch(local, burst, work.draw) : burst;
-  const Duration duration = gpu.contention.Place({.lane = place.lane,
-                                                  .resource = work.resource,
-                                                  .share = work.share,
-                                                  .memory = work.memory,
-                                                  .start = local,
-                                                  .alone = alone,
-                                                  .issued = place.host_clock});
+  const auto [duration, delayed] = gpu.contention.Place({.lane = place.lane,
+                                                         .resource = work.resource,
+                                                         .share = work.share,
+                                                         .memory = work.memory,
+                                                         .start = local,
+                                                         .alone = alone,
+                                                         .issued = place.host_clock});
+  for (const Contention::Delayed& lane : delayed) parts_.streams->Delay(place.device, lane);
   ResolvedOp op{.sequence = next_sequence_++,
                 .stream = place.stream,
                 .device = place.device,

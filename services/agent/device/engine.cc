@@ -25,8 +25,8 @@ Engine::Engine(std::vector<Traits> devices, Sink* sink)
                .dispatcher = &dispatcher_}) {}
 
 base::Result<void> Engine::CreateStream(std::uint16_t device, std::uint32_t stream,
-                                        bool non_blocking) {
-  return streams_.Create(device, stream, non_blocking);
+                                        bool non_blocking, int priority) {
+  return streams_.Create(device, stream, non_blocking, priority);
 }
 
 base::Result<void> Engine::DestroyStream(std::uint32_t stream) { return streams_.Destroy(stream); }

@@ -52,7 +52,9 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  Result<void> CreateStream(std::uint16_t device, std::uint32_t stream, bool non_blocking);
+  // Priorities are CUDA's: a lower number comes first.
+  Result<void> CreateStream(std::uint16_t device, std::uint32_t stream, bool non_blocking,
+                            int priority = 0);
   Result<void> DestroyStream(std::uint32_t stream);
   Result<void> CreateEvent(std::uint32_t event);
   Result<void> DestroyEvent(std::uint32_t event);

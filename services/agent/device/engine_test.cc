@@ -77,6 +77,16 @@ TEST_F(EngineTest, WorkBehindACollectiveStaysOpenUntilTheNetworkAnswers) {
       << "answered twice";
 }
 
+TEST_F(EngineTest, WorkOfAHigherPriorityDelaysWhatTheOtherStreamDoesNext) {
+  ASSERT_TRUE(engine_.CreateStream(0, 1, true, /*priority=*/-1).has_value());
+  ASSERT_TRUE(engine_.Launch(At(0, 0), Kernel(10, kWholeShare)).has_value());
+  ASSERT_TRUE(engine_.Launch(At(1, 1), Kernel(4, kWholeShare)).has_value());
+  ASSERT_TRUE(engine_.Launch(At(2, 0), Kernel(5, kWholeShare)).has_value());
+
+  EXPECT_EQ(ops_.at(1).finish - ops_.at(1).start, Duration::Microseconds(4));
+  EXPECT_EQ(ops_.at(2).start, Microseconds(3 + 10 + 4 + 1)) << "latency, itself, the other, gap";
+}
+
 TEST_F(EngineTest, AnOperationNamesTheOneThatItWasReadyBehind) {
   ASSERT_TRUE(engine_.CreateStream(0, 1, true).has_value());
   ASSERT_TRUE(engine_.CreateEvent(5).has_value());

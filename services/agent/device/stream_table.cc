@@ -1,8 +1,8 @@
 // The legacy default stream of a device waits for all blocking streams of the device, and they wait
 // for it. The tails of blocking streams have a list of their own, so that a launch in the legacy
 // stream looks at no other stream. A destroyed stream leaves its end in `orphans`, or a device that
-// is synchronised would forget work that still runs. A delay by a collective reaches a stream only
-// as far as other waits of the stream do not hide it.
+// is synchronised would forget work that still runs. A delay by a collective or by a higher
+// priority reaches a stream only as far as other waits of the stream do not hide it.
 #include "services/agent/device/stream_table.h"
 
 #include <algorithm>
@@ -34,16 +34,17 @@ base::Result<void> StreamTable::CheckDevice(std::uint16_t device) const {
 }
 
 base::Result<void> StreamTable::Create(std::uint16_t device, std::uint32_t stream,
-                                       bool non_blocking) {
+                                       bool non_blocking, int priority) {
   if (auto known = CheckDevice(device); !known) return known;
   if (stream == 0 || streams_.Find(stream) != nullptr) {
     return Fail(ErrorCode::kCorrupt, StrCat("stream ", stream, " exists already"));
   }
-  const Stream made{.id = stream,
-                    .device = device,
-                    .non_blocking = non_blocking,
-                    .lane = (*gpus_)[device].contention.AddLane(),
-                    .tail = signals_->Add()};
+  const Stream made{
+      .id = stream,
+      .device = device,
+      .non_blocking = non_blocking,
+      .lane = (*gpus_)[device].contention.AddLane(Contention::Delay::kPossible, priority),
+      .tail = signals_->Add()};
   streams_.Insert(stream, made);
   members_[device].others.push_back({.tail = made.tail, .lane = made.lane});
   if (!non_blocking) members_[device].blocking.push_back(made.tail);

@@ -31,7 +31,8 @@ class StreamTable {
   // All outlive it, and `gpus` keeps its size. Makes the legacy stream of each.
   StreamTable(std::vector<EmulatedGpu>* gpus, SignalTable* signals, OpenWork* work);
 
-  base::Result<void> Create(std::uint16_t device, std::uint32_t stream, bool non_blocking);
+  base::Result<void> Create(std::uint16_t device, std::uint32_t stream, bool non_blocking,
+                            int priority = 0);
   // The device does not forget the end of its work.
   base::Result<void> Destroy(std::uint32_t stream);
 

@@ -192,8 +192,8 @@ ApplyResult Session::ApplyDefinition(const ring::RecordView& record) {
       done = works_.Define(record, intake_.position());
       break;
     case RecordKind::kStreamCreate: {
-      const auto& stream = record.As<wire::StreamRecord>();
-      done = engine_.CreateStream(record.header().device, stream.stream, stream.non_blocking != 0);
+      const auto& [head, stream, non_blocking, priority, none] = record.As<wire::StreamRecord>();
+      done = engine_.CreateStream(head.device, stream, non_blocking != 0, priority);
       break;
     }
     case RecordKind::kStreamDestroy:
