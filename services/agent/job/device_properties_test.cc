@@ -32,7 +32,8 @@ TEST(DevicePropertiesTest, CostsAreThoseOfTheTargetsProcessor) {
   const auto costs =
       CostsOf(AJob(controller::v1::HostModel::COUNTED, /*cpu_speed=*/2, /*speed_ratio=*/0));
   EXPECT_EQ(costs.frame_ps, clock::CountedHostCosts(2).frame_ps);
-  EXPECT_EQ(CostsOf(AJob(false, 2, 0)).operator_ps, clock::FixedHostCosts(2).operator_ps);
+  EXPECT_EQ(CostsOf(AJob(controller::v1::HostModel::FIXED, 2, 0)).operator_ps,
+            clock::FixedHostCosts(2).operator_ps);
 }
 
 TEST(DevicePropertiesTest, AnotherPowerLimitIsWhatNvmlAndTheEngineSee) {
@@ -69,7 +70,8 @@ TEST(DevicePropertiesTest, ARatioToThisMachineScalesCountedCostsByItsSpeed) {
   EXPECT_GT(slow.frame_ps, 30 * quick.frame_ps);
   EXPECT_LT(slow.frame_ps, 300 * quick.frame_ps);
   // Fixed costs are the same on every machine.
-  EXPECT_EQ(CostsOf(AJob(false, 1, 10)).operator_ps, clock::FixedHostCosts(1).operator_ps);
+  EXPECT_EQ(CostsOf(AJob(controller::v1::HostModel::FIXED, 1, 10)).operator_ps,
+            clock::FixedHostCosts(1).operator_ps);
 }
 
 TEST(DevicePropertiesTest, BesideAGpuWithFixedDurationsCallsCostWhatItSaysOnAnyProcessor) {
