@@ -20,8 +20,10 @@ CATALOGUE = ROOT / "dashboards/metrics.csv"
 PAGE = ROOT / "docs/reference/generated/metrics.md"
 CHART = ROOT / "helm/eidolon/files"
 # A name that a service registers, and the texts of its help after it.
-REGISTERED = re.compile(r'"(eidolon_[a-z_]+)"\s*(?:\)\s*\.Help\(|,)\s*((?:"(?:[^"\\]|\\.)*"\s*)+)')
+REGISTERED = re.compile(r'"(eidolon_[a-z_]+|DCGM_FI_[A-Z_]+)"\s*(?:\)\s*\.Help\(|,)\s*((?:"(?:[^"\\]|\\.)*"\s*)+)')
 UNITS = ("seconds", "bytes", "ratio", "joules", "watts", "total", "rows", "items", "entries")
+# Names of NVIDIA's dcgm-exporter, which have units and counters of their own.
+FOREIGN = "DCGM_FI_"
 # Families that a service counts without a unit of its own.
 WITHOUT_UNIT = re.compile(
     r"_(?:jobs|points|agents|sessions|flows|messages|operations|connections|transitions|second|suspended|writable|library)$"
@@ -32,7 +34,8 @@ HEAD = """# Metrics
 Generated from `dashboards/metrics.csv` by `dashboards/metrics.py --write`. `eidolon up` shows those of controller,
 timing and network on one page, `/metrics`; on Kubernetes each program has a page of its own. *Series* says how many
 there are at most: the labels of a job are gone when the job is deleted, or when 200 others have ended after it; so are
-those of a sweep, when it is deleted or 200 other sweeps have ended after it.
+those of a sweep, when it is deleted or 200 other sweeps have ended after it. The agent's `DCGM_FI_*` have the names,
+labels and units of NVIDIA's dcgm-exporter; [NVML](../../nvml.md) says what each is.
 
 The dashboards, drawn from the data of a real run (not screenshots of Grafana; `dashboards/pictures.py` draws them anew):
 [job](../../dashboards/job.svg), [fabric](../../dashboards/fabric.svg), [sweep](../../dashboards/sweep.svg),
@@ -89,10 +92,11 @@ def problems():
         if code[name].rstrip(".") != known[name]["help"].rstrip("."):
             yield f"{name}: the catalogue says '{known[name]['help']}', the service '{code[name]}'"
     for row in rows:
+        is_foreign = row["name"].startswith(FOREIGN)
         counter = row["name"].endswith("_total")
-        if counter != (row["type"] == "counter"):
+        if not is_foreign and counter != (row["type"] == "counter"):
             yield f"{row['name']}: counters, and they alone, end in _total"
-        if not row["name"].endswith(UNITS) and not WITHOUT_UNIT.search(row["name"]):
+        if not is_foreign and not row["name"].endswith(UNITS) and not WITHOUT_UNIT.search(row["name"]):
             yield f"{row['name']} names no unit"
         if not row["series"]:
             yield f"{row['name']}: how many series are there at most?"
@@ -116,7 +120,7 @@ def problems():
 def differences(text):
     """Compares the catalogue with a scraped page: help, type and names of labels of every family that is there."""
     known = {row["name"]: row for row in catalogue()}
-    for name, help_text in re.findall(r"^# HELP (eidolon_\w+) (.*)$", text, re.M):
+    for name, help_text in re.findall(r"^# HELP ((?:eidolon|DCGM_FI)_\w+) (.*)$", text, re.M):
         row = known.get(name)
         if row is None:
             yield f"{name} is not in the catalogue"

@@ -48,6 +48,14 @@ Signal Dispatcher::AddWork(const Place& place, const Signal& after, const Work& 
     op.microjoules = gpu.power.Spend(local, duration, burst, work.draw);
     op.milliwatts = static_cast<std::uint32_t>(gpu.power.milliwatts());
   }
+  if (kind == OpKind::kWork) {
+    gpu.history.Add({.start = local,
+                     .end = local + duration,
+                     .microjoules = op.microjoules,
+                     .memory = work.memory,
+                     .clock = gpu.power.clock()},
+                    place.host_clock);
+  }
   if (after.node == 0) {
     op.start = op.ready;
     op.finish = op.start + duration;
@@ -87,6 +95,8 @@ Signal Dispatcher::AddCollective(const Place& place, Signal after, const Collect
                                             .alone = collective.estimate,
                                             .issued = place.host_clock});
   for (const Contention::Delayed& lane : delayed) parts_.streams->Delay(place.device, lane);
+  gpu.history.Add({.start = local, .end = local + collective.estimate, .clock = gpu.power.clock()},
+                  place.host_clock);
   const ResolvedOp op{.sequence = next_sequence_++,
                       .stream = place.stream,
                       .device = place.device,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "services/agent/device/contention.h"
+#include "services/agent/device/load_history.h"
 #include "services/agent/device/operation.h"
 #include "services/agent/device/power_clock.h"
 #include "services/base/check.h"
@@ -17,6 +18,7 @@ struct EmulatedGpu {
   Traits traits;
   Contention contention;
   PowerClock power;
+  LoadHistory history;
 };
 
 }  // namespace eidolon::agent::device

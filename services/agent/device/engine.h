@@ -30,6 +30,7 @@
 #include "services/agent/device/emulated_gpu.h"
 #include "services/agent/device/event_table.h"
 #include "services/agent/device/graph_table.h"
+#include "services/agent/device/load_history.h"
 #include "services/agent/device/open_work.h"
 #include "services/agent/device/operation.h"
 #include "services/agent/device/signal_table.h"
@@ -93,6 +94,9 @@ class Engine {
   SimTime EarliestEnd(std::uint64_t node) const { return work_.EarliestEnd(node); }
   // An event that was never recorded is complete at time 0.
   Result<Completion> EventEnd(std::uint32_t event, std::optional<std::uint64_t> ticket);
+
+  // Requires: the device exists.
+  const LoadHistory& HistoryOf(std::uint16_t device) const { return gpus_[device].history; }
 
   std::uint64_t issued() const { return dispatcher_.issued(); }
   // Operations that wait for a collective, collectives included.

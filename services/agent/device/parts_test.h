@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <map>
 #include <vector>
 
@@ -53,7 +54,8 @@ class PartsTest : public ::testing::Test {
   }
 
   RecordingSink sink_;
-  std::vector<EmulatedGpu> gpus_{EmulatedGpu(Facts()), EmulatedGpu(Facts())};
+  const Traits facts_[2] = {Facts(), Facts()};
+  std::vector<EmulatedGpu> gpus_{std::begin(facts_), std::end(facts_)};
   SignalTable signals_;
   OpenWork work_{&signals_, &sink_};
   EventTable events_{&signals_, &work_};

@@ -58,6 +58,7 @@ constexpr Shape kShapes[] = {
     {"query stream", sizeof(wire::WaitRecord), true},
     {"query event", sizeof(wire::WaitRecord), true},
     {"elapsed time", sizeof(wire::WaitRecord), true},
+    {"sensors", sizeof(wire::WaitRecord), true},
     {"wait until", sizeof(wire::WaitRecord), true},
     {"communicator init", sizeof(wire::CommunicatorInit), true},
     {"communicator split", sizeof(wire::CommunicatorSplit), true},
@@ -300,6 +301,7 @@ Result<void> CheckRecord(std::span<const std::byte> record, std::uint32_t device
     case RecordKind::kQueryStream:
     case RecordKind::kQueryEvent:
     case RecordKind::kElapsedTime:
+    case RecordKind::kSensors:
     case RecordKind::kWaitUntil:
     case RecordKind::kCollectiveValues:
     case RecordKind::kActivity:

@@ -160,7 +160,9 @@ base::Result<void> Agent::SetUp() {
   std::filesystem::create_directory(module_folder, ignored);
   job_->traits = job::TraitsOf(*gpu, assignment.cluster().gpu_power_limit_watts(),
                                job_->content.devices.size());
+  job_->default_milliwatts = gpu->power_limit_watts() * 1000;
   job_->has_fixed_durations = gpu->has_fixed();
+  gpu_metrics_.emplace(&metrics_->registry, job_.get());
   job_->varies = assignment.has_variation() && !gpu->has_fixed();
   costs_ = std::make_unique<cost::CostCache>(gpu->multiprocessors(), KernelPermille(assignment));
   reports_->UseCosts(costs_.get());
@@ -314,6 +316,7 @@ void Agent::Housekeeping() {
   if (now >= next_report_ns_) {
     next_report_ns_ = now + kReportEveryNs;
     reports_->SendProgress(mailbox_.size());
+    gpu_metrics_->Show(*processes_);
   }
   if (command_status_.has_value() && now - command_ended_ns_ >= kFlushNs && leaving_.empty() &&
       !deaths_->IsLastWordOpen(command_ended_ns_)) {

@@ -31,6 +31,7 @@
 #include "services/agent/ring/server_page.h"
 #include "services/agent/server/cost_questions.h"
 #include "services/agent/server/deaths.h"
+#include "services/agent/server/gpu_metrics.h"
 #include "services/agent/server/job_parts.h"
 #include "services/agent/server/metrics.h"
 #include "services/agent/server/network_time.h"
@@ -122,6 +123,8 @@ class Agent final : public session::SessionHost, private launch::CommandObserver
                                                  const network::v1::Operation& op) override;
   base::SimTime ClampReady(base::SimTime ready) override { return time_.ClampReady(ready); }
   base::SimTime safe_through() const override { return time_.safe_through(); }
+  ::eidolon::ring::DeviceSensors SensorsOf(std::uint16_t device,
+                                           std::optional<base::SimTime> time) const override;
   std::int64_t now_ns() const override { return clock_->MonotonicNs(); }
   std::uint64_t NewRequest(std::uint32_t process) override;
   std::int32_t CommunicatorEntered(std::uint32_t process, const CommunicatorEntry& entry) override;
@@ -155,6 +158,7 @@ class Agent final : public session::SessionHost, private launch::CommandObserver
   std::unique_ptr<Processes> processes_;
   std::unique_ptr<Deaths> deaths_;
   std::unique_ptr<Reports> reports_;
+  std::optional<GpuMetrics> gpu_metrics_;
   bool world_met_ = false;  // Every rank of the job is in one communicator.
   SleepTable virtual_sleeps_;
   std::vector<std::uint32_t> leaving_;  // Their last records wait for costs.

@@ -13,6 +13,7 @@
 #include "eidolon/network/v1/network.pb.h"
 #include "services/agent/ring/listener.h"
 #include "services/agent/server/agent.h"
+#include "services/agent/server/sensors.h"
 #include "services/agent/session/session.h"
 #include "services/base/log.h"
 #include "services/base/text.h"
@@ -161,6 +162,11 @@ std::int32_t Agent::CommunicatorEntered(std::uint32_t process, const Communicato
       process, {.communicator = entry.unique_id, .size = entry.size, .rank = entry.rank});
   RanksChanged();
   return processes_->ranks().NameOf(process);
+}
+
+::eidolon::ring::DeviceSensors Agent::SensorsOf(std::uint16_t device,
+                                                std::optional<base::SimTime> time) const {
+  return ReadSensors(*job_, *processes_, device, time.value_or(LatestClock(*processes_)));
 }
 
 void Agent::WorkBegan(session::Session& session, std::uint32_t device) {

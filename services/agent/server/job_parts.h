@@ -18,9 +18,10 @@ namespace eidolon::agent::server {
 struct JobParts {
   controller::v1::Assignment assignment;
   ring::SegmentContent content;
-  std::vector<device::Traits> traits;  // Of average GPUs.
-  bool varies = false;                 // GPUs of ranks are not equal.
-  bool has_fixed_durations = false;    // Of the GPU: nothing is estimated.
+  std::vector<device::Traits> traits;    // Of average GPUs.
+  std::uint32_t default_milliwatts = 0;  // The GPU's power limit without server.powerLimit.
+  bool varies = false;                   // GPUs of ranks are not equal.
+  bool has_fixed_durations = false;      // Of the GPU: nothing is estimated.
   std::optional<outcome::LinePattern> log_pattern;
   folding::Fold fold;  // Which ranks of the job run.
 

@@ -13,8 +13,9 @@ prometheus::Gauge& Level(prometheus::Registry& registry, const char* name, const
 
 }  // namespace
 
-Metrics::Metrics(prometheus::Registry& registry)
-    : launches(Count(registry, "eidolon_agent_launches_total",
+Metrics::Metrics(prometheus::Registry& where)
+    : registry(where),
+      launches(Count(registry, "eidolon_agent_launches_total",
                      "Launches that ranks of this server made.")),
       iterations(
           Count(registry, "eidolon_agent_iterations_total", "Iterations reported, of all ranks.")),

@@ -10,6 +10,7 @@ namespace eidolon::agent::server {
 struct Metrics {
   explicit Metrics(prometheus::Registry& registry);
 
+  prometheus::Registry& registry;
   prometheus::Counter& launches;
   prometheus::Counter& iterations;
   prometheus::Counter& estimates_asked;

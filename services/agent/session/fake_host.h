@@ -24,6 +24,10 @@ class FakeHost : public SessionHost {
   }
   base::SimTime ClampReady(base::SimTime ready) override { return ready; }
   base::SimTime safe_through() const override { return {}; }
+  ::eidolon::ring::DeviceSensors SensorsOf(std::uint16_t,
+                                           std::optional<base::SimTime> time) const override {
+    return {.time_ps = static_cast<std::uint64_t>(time.value_or(base::SimTime{}).ps)};
+  }
   std::int64_t now_ns() const override { return 0; }
   std::int32_t CommunicatorEntered(std::uint32_t, const CommunicatorEntry& entry) override {
     return entry.rank;

@@ -165,8 +165,6 @@ ApplyResult Session::Apply(const ring::RecordView& record, std::uint64_t positio
   active_ = true;
   last_kind_ = kind;
   switch (kind) {
-    case RecordKind::kCollectiveValues:
-      return Ask(record);
     case RecordKind::kCommunicatorInit:
       return JoinCommunicator(record);
     case RecordKind::kCommunicatorSplit:
@@ -181,7 +179,7 @@ ApplyResult Session::Apply(const ring::RecordView& record, std::uint64_t positio
     StartDriving();
     return ApplyWatched(record);
   }
-  if (kind == RecordKind::kActivity) return Ask(record);
+  if (kind == RecordKind::kActivity || kind == RecordKind::kCollectiveValues) return Ask(record);
   return ApplyNote(record);
 }
 
@@ -371,6 +369,7 @@ ApplyResult Session::Ask(const ring::RecordView& record) {
       return waits_.AskElapsed(question);
     case RecordKind::kCollectiveValues:
       return Done(communicators_.AskValues(question));
+    case RecordKind::kSensors:
     case RecordKind::kWaitUntil:
       waits_.AskMoment(question, driving_);
       return Applied::kYes;

@@ -108,6 +108,9 @@ class Session final : private device::Sink {
   std::uint32_t iterations_taken() const {
     return iterations_.ledger().taken();
   }  // Resolved, of those.
+  const device::LoadHistory& HistoryOf(std::uint16_t device) const {
+    return engine_.HistoryOf(device);
+  }
   std::uint64_t ring_backlog() const { return reader_.backlog(); }
   bool HasNews() const { return !gone_ && reader_.HasMore(position_); }  // Not read yet.
   std::size_t open_operations() const { return engine_.open_operations(); }

@@ -9,6 +9,7 @@
 #include "services/agent/cost/cost_cache.h"
 #include "services/agent/iteration/ledger.h"
 #include "services/base/sim_time.h"
+#include "services/contract/ring/sensors.h"
 
 namespace eidolon::network::v1 {
 class Operation;
@@ -38,6 +39,9 @@ class SessionHost {
   virtual base::SimTime ClampReady(base::SimTime ready) = 0;
   // The network has told everything up to this time.
   virtual base::SimTime safe_through() const = 0;
+  // The readings of a GPU at that time; without one, at the latest clock of the server's ranks.
+  virtual ::eidolon::ring::DeviceSensors SensorsOf(std::uint16_t device,
+                                                   std::optional<base::SimTime> time) const = 0;
   // Monotonic real time.
   virtual std::int64_t now_ns() const = 0;
   // A process enters a communicator; returns the rank that it is called by.

@@ -7,6 +7,7 @@
 #include "services/agent/session/waits.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 namespace eidolon::agent::session {
@@ -97,7 +98,21 @@ ApplyResult Waits::AskQuery(const Record& record) {
   return Applied::kYes;
 }
 
+void Waits::AnswerSensors(const Record& record, std::optional<SimTime> time) {
+  const wire::DeviceSensors sensors = host_->SensorsOf(record.header.device, time);
+  replies_->Send(record.slot,
+                 {.value_ps = sensors.time_ps, .payload = std::as_bytes(std::span(&sensors, 1))});
+}
+
 void Waits::AskMoment(const Record& record, bool driving) {
+  if (record.header.kind == RecordKind::kSensors) {
+    const SimTime asked = ClockOf(record.header);
+    // Nobody waits for the clock of a monitor, which so is not that of its GPUs.
+    if (!driving) return AnswerSensors(record, std::nullopt);
+    if (record.observer != 0 || host_->safe_through() >= asked) return AnswerSensors(record, asked);
+    moments_[record.slot] = record;
+    return replies_->AwaitMoment(record.slot, asked);
+  }
   // A program may sleep longer than time lasts.
   const SimTime moment{static_cast<std::int64_t>(
       std::min<std::uint64_t>(record.id, static_cast<std::uint64_t>(SimTime::Max().ps)))};
@@ -165,7 +180,8 @@ void Waits::RaiseBounds() {
 void Waits::AnswerMoments(bool driving) {
   const std::map<std::uint32_t, Record> moments = std::exchange(moments_, {});
   for (const auto& [slot, record] : moments) {
-    if (record.header.kind == RecordKind::kWaitUntil) {
+    const RecordKind kind = record.header.kind;
+    if (kind == RecordKind::kSensors || kind == RecordKind::kWaitUntil) {
       AskMoment(record, driving);
     } else if (!AskQuery(record)) {
       replies_->Send(slot, {.status = ReplyStatus::kInvalid});
@@ -188,7 +204,11 @@ void Waits::AnswerUndecided(SimTime asked) {
     const auto& [slot, record] = moment;
     const bool is_query = record.header.kind != RecordKind::kWaitUntil;
     if (!is_query || ClockOf(record.header) > asked) return false;
-    replies_->Send(slot, {.status = ReplyStatus::kNotReady});
+    if (record.header.kind == RecordKind::kSensors) {
+      AnswerSensors(record, ClockOf(record.header));
+    } else {
+      replies_->Send(slot, {.status = ReplyStatus::kNotReady});
+    }
     return true;
   });
 }

@@ -41,7 +41,8 @@ class Waits {
   ApplyResult AskQuery(const Record& record);
   // Asks for the time from one event to another.
   ApplyResult AskElapsed(const Record& record);
-  // A thread sleeps. `driving`: its process bounds the server's clock; else it sleeps in real time.
+  // A thread sleeps, or reads the sensors of a GPU. `driving`: its process bounds the server's
+  // clock; else it sleeps in real time.
   void AskMoment(const Record& record, bool driving);
 
   // From inside the engine: the ticket's work ends at `time`. Settle answers it later.
@@ -76,6 +77,7 @@ class Waits {
     std::int64_t until_ns = 0;
   };
 
+  void AnswerSensors(const Record& record, std::optional<base::SimTime> time);
   // For the timeline: the thread will continue at `time`.
   void Show(const Record& record, base::SimTime time);
   base::Result<device::Engine::Completion> EndOf(const Record& record,
@@ -89,7 +91,7 @@ class Waits {
   std::map<std::uint64_t, OpenWait> open_;                           // By ticket.
   std::uint64_t next_ticket_ = 1;
   std::vector<std::pair<std::uint64_t, base::SimTime>> ended_;
-  std::map<std::uint32_t, Record> moments_;  // Queries and WaitUntil, by slot.
+  std::map<std::uint32_t, Record> moments_;  // Queries, kSensors and kWaitUntil, by slot.
   std::vector<Sleeper> sleepers_;
 };
 

@@ -125,6 +125,42 @@ TEST_F(WaitsTest, WhoDrivesNothingSleepsInRealTimeAndNotLong) {
   EXPECT_FALSE(host_.horizon().Wanted().has_value());
 }
 
+TEST_F(WaitsTest, SensorsAreReadOnceNoRankCanActBefore) {
+  waits_.AskMoment(Question(RecordKind::kSensors, 4, 9000), true);
+  EXPECT_FALSE(writer_.IsAnswered(4));
+  EXPECT_EQ(host_.horizon().Wanted(), SimTime{9000});
+  EXPECT_EQ(waits_.EarliestQuery(), SimTime{9000});
+  host_.safe = SimTime{9000};
+
+  waits_.AnswerMoments(true);
+
+  ASSERT_TRUE(writer_.IsAnswered(4));
+  EXPECT_EQ(SlotOf(4).value_ps, 9000u);
+  EXPECT_EQ(SlotOf(4).payload_bytes, sizeof(wire::DeviceSensors));
+  EXPECT_EQ(replies_.waited(), base::Duration{}) << "a reading takes no time of its own";
+}
+
+TEST_F(WaitsTest, AMonitorAndAThreadThatObservesReadSensorsAtOnce) {
+  waits_.AskMoment(Question(RecordKind::kSensors, 4, 9000), false);
+  EXPECT_EQ(SlotOf(4).value_ps, 0u) << "at the clock of the ranks";
+  auto question = Question(RecordKind::kSensors, 5, 9000);
+  question.observer = 1;
+  waits_.AskMoment(question, true);
+
+  EXPECT_EQ(SlotOf(5).value_ps, 9000u);
+  EXPECT_FALSE(host_.horizon().Wanted().has_value());
+}
+
+TEST_F(WaitsTest, SensorsThatNobodyCanDecideReadWhatIsKnown) {
+  waits_.AskMoment(Question(RecordKind::kSensors, 3, 700), true);
+
+  waits_.AnswerUndecided(SimTime{700});
+
+  EXPECT_EQ(SlotOf(3).status, ReplyStatus::kOk);
+  EXPECT_EQ(SlotOf(3).payload_bytes, sizeof(wire::DeviceSensors));
+  EXPECT_FALSE(waits_.EarliestQuery().has_value());
+}
+
 TEST_F(WaitsTest, TimeBetweenEventsIsToldOnceBothHaveEnded) {
   ASSERT_TRUE(engine_.CreateEvent(1).has_value());
   ASSERT_TRUE(engine_.CreateEvent(2).has_value());

@@ -2,10 +2,10 @@
 // record of the ring (services/contract/ring/record.h) with a check of 0, or one of the kinds
 // below, which start with a RecordHeader too; `host_clock_ps` says when.
 //
-// Left out: questions that cost no time (queries, elapsed times, values of collectives, a
-// profiler's), those of observers, sleeps (the next record's clock holds them), the payloads of
-// collectives, what follows a definition for replays on a GPU (services/contract/ring/replay.h),
-// and lines of the program.
+// Left out: questions that cost no time (queries, elapsed times, sensors, values of
+// collectives, a profiler's), those of observers, sleeps (the next record's clock holds them), the
+// payloads of collectives, what follows a definition for replays on a GPU
+// (services/contract/ring/replay.h), and lines of the program.
 #pragma once
 
 #include <cstdint>
@@ -49,8 +49,9 @@ constexpr bool IsTimedQuestion(ring::RecordKind kind) {
 constexpr bool IsUntimedQuestion(ring::RecordKind kind) {
   using ring::RecordKind;
   return kind == RecordKind::kQueryStream || kind == RecordKind::kQueryEvent ||
-         kind == RecordKind::kElapsedTime || kind == RecordKind::kWaitUntil ||
-         kind == RecordKind::kCollectiveValues || kind == RecordKind::kActivity;
+         kind == RecordKind::kElapsedTime || kind == RecordKind::kSensors ||
+         kind == RecordKind::kWaitUntil || kind == RecordKind::kCollectiveValues ||
+         kind == RecordKind::kActivity;
 }
 
 // Returns whether its answer may decide something in the program that depends on time.

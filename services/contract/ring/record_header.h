@@ -30,6 +30,8 @@ enum class RecordKind : std::uint16_t {
   kQueryStream,        // kOk or kNotReady at host_clock_ps.
   kQueryEvent,   // The same for an event. `observer` set: answer from what is known, never wait.
   kElapsedTime,  // id, id2: events; value_ps: int64 picoseconds between them.
+  kSensors,      // What the device's sensors read at host_clock_ps (sensors.h), once no rank can
+                 // act before it.
   kWaitUntil,    // id: virtual time; answered when no rank can act before it (sleep).
   // Communicators.
   kCommunicatorInit,     // CommunicatorInit; waits in a slot until all members have joined.

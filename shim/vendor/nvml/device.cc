@@ -212,25 +212,12 @@ nvmlReturn_t GetMemoryBusWidth(nvmlDevice_t device, unsigned int* bits) {
   return Tell(device, bits, [](const auto& p) { return p.memory_bus_bits; });
 }
 
-nvmlReturn_t GetClockInfo(nvmlDevice_t device, nvmlClockType_t type, unsigned int* megahertz) {
-  return Tell(device, megahertz, [type](const auto& p) { return Megahertz(p, type); });
-}
 nvmlReturn_t GetMaxClockInfo(nvmlDevice_t device, nvmlClockType_t type, unsigned int* megahertz) {
-  return GetClockInfo(device, type, megahertz);
-}
-nvmlReturn_t GetClock(nvmlDevice_t device, nvmlClockType_t type, nvmlClockId_t,
-                      unsigned int* megahertz) {
-  return GetClockInfo(device, type, megahertz);
+  return Tell(device, megahertz, [type](const auto& p) { return Megahertz(p, type); });
 }
 
 nvmlReturn_t GetPowerManagementLimit(nvmlDevice_t device, unsigned int* milliwatts) {
   return Tell(device, milliwatts, [](const auto& p) { return p.power_limit_milliwatts; });
-}
-nvmlReturn_t GetPowerManagementLimitConstraints(nvmlDevice_t device, unsigned int* least,
-                                                unsigned int* most) {
-  if (most == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
-  const auto status = GetPowerManagementLimit(device, most);
-  return status != NVML_SUCCESS ? status : GetPowerManagementLimit(device, least);
 }
 nvmlReturn_t GetPowerManagementMode(nvmlDevice_t device, nvmlEnableState_t* mode) {
   return TellConstant(device, mode, NVML_FEATURE_ENABLED);

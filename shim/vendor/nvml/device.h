@@ -1,4 +1,4 @@
-// NVML's questions about one GPU that the GPU model answers: identity, limits, clocks, power.
+// NVML's questions about one GPU that the GPU model answers: identity, limits, modes.
 #pragma once
 
 #include "shim/vendor/nvml/library_state.h"
@@ -24,13 +24,9 @@ nvmlReturn_t GetPciInfo(nvmlDevice_t device, nvmlPciInfo_t* pci);
 nvmlReturn_t GetNumGpuCores(nvmlDevice_t device, unsigned int* cores);
 nvmlReturn_t GetMemoryBusWidth(nvmlDevice_t device, unsigned int* bits);
 
-nvmlReturn_t GetClockInfo(nvmlDevice_t device, nvmlClockType_t type, unsigned int* megahertz);
 nvmlReturn_t GetMaxClockInfo(nvmlDevice_t device, nvmlClockType_t type, unsigned int* megahertz);
-nvmlReturn_t GetClock(nvmlDevice_t device, nvmlClockType_t type, nvmlClockId_t id,
-                      unsigned int* megahertz);
+// The limit that holds, which is server.powerLimit of the cluster.
 nvmlReturn_t GetPowerManagementLimit(nvmlDevice_t device, unsigned int* milliwatts);
-nvmlReturn_t GetPowerManagementLimitConstraints(nvmlDevice_t device, unsigned int* least,
-                                                unsigned int* most);
 nvmlReturn_t GetPowerManagementMode(nvmlDevice_t device, nvmlEnableState_t* mode);
 nvmlReturn_t GetPerformanceState(nvmlDevice_t device, nvmlPstates_t* state);
 nvmlReturn_t GetPersistenceMode(nvmlDevice_t device, nvmlEnableState_t* mode);

@@ -4,5 +4,6 @@
 
 #include "shim/vendor/nvml/device.h"
 #include "shim/vendor/nvml/library_state.h"
+#include "shim/vendor/nvml/sensors.h"
 #include "shim/vendor/nvml/topology.h"
 #include "shim/vendor/nvml/usage.h"

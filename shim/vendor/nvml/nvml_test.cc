@@ -2,12 +2,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <span>
 #include <string>
 
 #include "shim/core/fake_agent.h"
 #include "shim/gpu/context/context.h"
 #include "shim/gpu/memory/memory.h"
 #include "shim/vendor/nvml/device.h"
+#include "shim/vendor/nvml/sensors.h"
 #include "shim/vendor/nvml/topology.h"
 #include "shim/vendor/nvml/usage.h"
 
@@ -21,7 +23,21 @@ class NvmlTest : public ::testing::Test {
     EXPECT_EQ(device::GetHandleByIndex(0, &first_), NVML_SUCCESS);
     EXPECT_EQ(device::GetHandleByIndex(1, &second_), NVML_SUCCESS);
   }
-  ~NvmlTest() override { library_state::Shutdown(); }
+  ~NvmlTest() override {
+    library_state::Shutdown();
+    agent_.AnswerWith(core::FakeAgent::DefaultAnswer);
+  }
+
+  // Every GPU reads so from now on.
+  void AnswerSensors(const ring::DeviceSensors& sensors) {
+    agent_.AnswerWith([sensors](const core::FakeAgent::Record& record) {
+      core::FakeAgent::Reply reply = core::FakeAgent::DefaultAnswer(record);
+      if (record.kind() != ring::RecordKind::kSensors) return reply;
+      const auto bytes = std::as_bytes(std::span(&sensors, 1));
+      reply.payload.assign(bytes.begin(), bytes.end());
+      return reply;
+    });
+  }
 
   core::FakeAgent& agent_;
   nvmlDevice_t first_ = nullptr, second_ = nullptr;
@@ -78,11 +94,86 @@ TEST_F(NvmlTest, AnswersAsTheGpuModelSays) {
   EXPECT_STREQ(name, expected.name);
   EXPECT_EQ(device::GetComputeCapability(first_, &major, &minor), NVML_SUCCESS);
   EXPECT_EQ(major, 9);
-  EXPECT_EQ(device::GetClockInfo(first_, NVML_CLOCK_SM, &clock), NVML_SUCCESS);
+  EXPECT_EQ(device::GetMaxClockInfo(first_, NVML_CLOCK_SM, &clock), NVML_SUCCESS);
   EXPECT_EQ(clock, expected.sm_clock_khz / 1000);
   EXPECT_EQ(device::GetPowerManagementLimit(first_, &limit), NVML_SUCCESS);
   EXPECT_EQ(limit, expected.power_limit_milliwatts);
   EXPECT_EQ(device::GetName(nullptr, name, sizeof(name)), NVML_ERROR_INVALID_ARGUMENT);
+}
+
+// An H100 at its power limit.
+constexpr ring::DeviceSensors kAtTheLimit = {.time_ps = 2'000'000'000'000,
+                                             .energy_microjoules = 1'234'567'891,
+                                             .slowed_ps = 1'500'000'000'000,
+                                             .power_known = 1,
+                                             .mean_milliwatts = 686'000,
+                                             .instant_milliwatts = 691'000,
+                                             .clock_share = 896,
+                                             .busy_permille = 994,
+                                             .memory_permille = 231,
+                                             .default_milliwatts = 700'000};
+
+TEST_F(NvmlTest, SensorsReadWhatTheAgentKnowsOfThatGpu) {
+  AnswerSensors(kAtTheLimit);
+  unsigned milliwatts = 0, clock = 0, memory_clock = 0;
+  unsigned long long millijoules = 0, reasons = 0;
+  nvmlUtilization_t utilization;
+  nvmlViolationTime_t violation;
+  EXPECT_EQ(sensors::GetPowerUsage(second_, &milliwatts), NVML_SUCCESS);
+  EXPECT_EQ(milliwatts, 686'000u);
+  EXPECT_EQ(agent_.RecordsOf(ring::RecordKind::kSensors).back().header().device, 1);
+  EXPECT_EQ(sensors::GetTotalEnergyConsumption(first_, &millijoules), NVML_SUCCESS);
+  EXPECT_EQ(millijoules, 1'234'567u);
+  EXPECT_EQ(sensors::GetClockInfo(first_, NVML_CLOCK_SM, &clock), NVML_SUCCESS);
+  EXPECT_EQ(clock, 1980u * 896 / 1024);
+  EXPECT_EQ(sensors::GetClockInfo(first_, NVML_CLOCK_MEM, &memory_clock), NVML_SUCCESS);
+  EXPECT_EQ(memory_clock, 2619u);
+  EXPECT_EQ(sensors::GetClock(first_, NVML_CLOCK_SM, NVML_CLOCK_ID_APP_CLOCK_TARGET, &clock),
+            NVML_SUCCESS);
+  EXPECT_EQ(clock, 1980u);
+  EXPECT_EQ(sensors::GetClocksEventReasons(first_, &reasons), NVML_SUCCESS);
+  EXPECT_EQ(reasons, static_cast<unsigned long long>(nvmlClocksEventReasonSwPowerCap));
+  EXPECT_EQ(sensors::GetUtilizationRates(first_, &utilization), NVML_SUCCESS);
+  EXPECT_EQ(utilization.gpu, 99u);
+  EXPECT_EQ(utilization.memory, 23u);
+  EXPECT_EQ(sensors::GetViolationStatus(first_, NVML_PERF_POLICY_POWER, &violation), NVML_SUCCESS);
+  EXPECT_EQ(violation.violationTime, 1'500'000'000u);
+}
+
+TEST_F(NvmlTest, FieldsOfPowerAndEnergyAreThoseOfTheSensors) {
+  AnswerSensors(kAtTheLimit);
+  nvmlFieldValue_t values[4] = {{.fieldId = NVML_FI_DEV_POWER_INSTANT},
+                                {.fieldId = NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION},
+                                {.fieldId = NVML_FI_DEV_POWER_AVERAGE},
+                                {.fieldId = NVML_FI_DEV_POWER_DEFAULT_LIMIT}};
+  ASSERT_EQ(topology::GetFieldValues(first_, 4, values), NVML_SUCCESS);
+  for (const nvmlFieldValue_t& value : values) EXPECT_EQ(value.nvmlReturn, NVML_SUCCESS);
+  EXPECT_EQ(values[0].value.uiVal, 691'000u);
+  EXPECT_EQ(values[1].valueType, NVML_VALUE_TYPE_UNSIGNED_LONG_LONG);
+  EXPECT_EQ(values[1].value.ullVal, 1'234'567u);
+  EXPECT_EQ(values[2].value.uiVal, 686'000u);
+  EXPECT_EQ(values[3].value.uiVal, 700'000u);
+  EXPECT_GT(values[1].timestamp, 2'000'000) << "wall-clock time in microseconds";
+}
+
+TEST_F(NvmlTest, AGpuWhosePowerIsNotKnownHasNoSensorOfIt) {
+  AnswerSensors({.clock_share = 1024, .busy_permille = 0, .default_milliwatts = 400'000});
+  unsigned milliwatts = 7, least = 0, most = 0;
+  unsigned long long millijoules = 7, reasons = 0;
+  EXPECT_EQ(sensors::GetPowerUsage(first_, &milliwatts), NVML_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(sensors::GetTotalEnergyConsumption(first_, &millijoules), NVML_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(milliwatts, 7u);
+  EXPECT_EQ(millijoules, 7u);
+  nvmlFieldValue_t value{.fieldId = NVML_FI_DEV_POWER_INSTANT};
+  ASSERT_EQ(topology::GetFieldValues(first_, 1, &value), NVML_SUCCESS);
+  EXPECT_EQ(value.nvmlReturn, NVML_ERROR_NOT_SUPPORTED);
+
+  EXPECT_EQ(sensors::GetClocksEventReasons(first_, &reasons), NVML_SUCCESS);
+  EXPECT_EQ(reasons, static_cast<unsigned long long>(nvmlClocksEventReasonGpuIdle));
+  EXPECT_EQ(sensors::GetPowerLimitConstraints(first_, &least, &most), NVML_SUCCESS);
+  EXPECT_EQ(least, 400'000u);
+  EXPECT_EQ(most, 700'000u);
+  EXPECT_EQ(sensors::GetPowerUsage(nullptr, &milliwatts), NVML_ERROR_INVALID_ARGUMENT);
 }
 
 TEST_F(NvmlTest, MemoryFollowsTheAllocationBook) {

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "shim/vendor/nvml/device.h"
+#include "shim/vendor/nvml/sensors.h"
 
 namespace eidolon::shim::nvml::topology {
 namespace {
@@ -92,8 +93,6 @@ void FillField(int index, nvmlFieldValue_t* value) {
       if (value->value.uiVal == 0) value->nvmlReturn = NVML_ERROR_NOT_SUPPORTED;
       return;
     case NVML_FI_DEV_POWER_CURRENT_LIMIT:
-    case NVML_FI_DEV_POWER_DEFAULT_LIMIT:
-    case NVML_FI_DEV_POWER_MAX_LIMIT:
     case NVML_FI_DEV_POWER_REQUESTED_LIMIT:
       value->value.uiVal = properties.power_limit_milliwatts;
       return;
@@ -251,7 +250,9 @@ nvmlReturn_t GetFieldValues(nvmlDevice_t device, int count, nvmlFieldValue_t* va
   if (const auto status = CheckInitialised(); status != NVML_SUCCESS) return status;
   const int index = IndexOf(device);
   if (index < 0 || count < 1 || values == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
-  for (int i = 0; i < count; ++i) FillField(index, &values[i]);
+  for (int i = 0; i < count; ++i) {
+    if (!sensors::FillField(device, &values[i])) FillField(index, &values[i]);
+  }
   return NVML_SUCCESS;
 }
 

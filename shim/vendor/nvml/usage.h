@@ -1,5 +1,4 @@
-// NVML's questions about what happens on a GPU: memory from the allocation book, processes. What no
-// simulated GPU has (temperature, momentary power, utilisation samples) is refused.
+// NVML's questions about who uses a GPU: memory from the allocation book, processes.
 #pragma once
 
 #include "shim/vendor/nvml/library_state.h"
