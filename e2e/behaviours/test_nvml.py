@@ -4,7 +4,7 @@ import json
 
 from jobs import expect_complete
 
-# `mm` is a GEMM of some 1.6 ms on an H100, `read` what the sensors say. Without torch, whose start would take most of the test.
+# `mm` is a GEMM of some 1.6 ms on an H100, `read` what the sensors say. Without torch, which takes longer than a job here.
 HEAD = """
     import ctypes, json, sys, time, pynvml
     runtime, blas = ctypes.CDLL("libcudart.so.13"), ctypes.CDLL("libcublas.so.13")
@@ -19,7 +19,8 @@ HEAD = """
     gpu = pynvml.nvmlDeviceGetHandleByIndex(0)
     def read():
         joules, watts = pynvml.nvmlDeviceGetTotalEnergyConsumption(gpu) / 1e3, pynvml.nvmlDeviceGetPowerUsage(gpu) / 1e3
-        return dict(time=time.perf_counter(), joules=joules, watts=watts, percent=pynvml.nvmlDeviceGetUtilizationRates(gpu).gpu,
+        percent = pynvml.nvmlDeviceGetUtilizationRates(gpu).gpu
+        return dict(time=time.perf_counter(), joules=joules, watts=watts, percent=percent,
                     megahertz=pynvml.nvmlDeviceGetClockInfo(gpu, pynvml.NVML_CLOCK_SM),
                     reasons=pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(gpu))
     def show(reading): print("read", json.dumps(reading), flush=True)
@@ -35,10 +36,10 @@ STEPS = """
 """
 
 
-def run(world, script, gpu="H100-SXM5-80GB", ranks=1, **server):
+def run(world, script, gpu="H100-SXM5-80GB", warmup=60, **server):
     cluster = {"servers": 1, "server": {"preset": "dgx-h100", "gpusPerServer": 1, "gpu": gpu, **server}}
     # More iterations than there are: the program is not stopped before its end.
-    job = world.run(HEAD + script, cluster=cluster, warmup=60, measure=500, boundary='{logPattern: "^step"}')
+    job = world.run(HEAD + script, cluster=cluster, warmup=warmup, measure=500, boundary='{log: "^step"}')
     expect_complete(job)
     lines = [line.partition("read ")[2] for line in world.logs(job).splitlines()]
     return job, [json.loads(line) for line in lines if line]
@@ -71,8 +72,11 @@ def test_two_runs_read_the_same(world):
 
 
 def test_a_lower_limit_is_read_and_held(world):
-    script = 'print("limits", pynvml.nvmlDeviceGetEnforcedPowerLimit(gpu), pynvml.nvmlDeviceGetPowerManagementDefaultLimit(gpu), flush=True)\n'
-    job, readings = run(world, "    " + script + STEPS, powerLimit=500)
+    script = """
+    enforced, default = pynvml.nvmlDeviceGetEnforcedPowerLimit(gpu), pynvml.nvmlDeviceGetPowerManagementDefaultLimit(gpu)
+    print("limits", enforced, default, flush=True)
+    """
+    job, readings = run(world, script + STEPS, powerLimit=500)
     assert "limits 500000 700000" in world.logs(job)
     assert 460 < readings[99]["watts"] <= 500 and readings[99]["reasons"] == 4, f"{readings[99]}"
 
@@ -82,11 +86,12 @@ def test_a_gpu_whose_power_is_not_known_has_no_sensor_of_it(world):
     for call in (pynvml.nvmlDeviceGetPowerUsage, pynvml.nvmlDeviceGetTotalEnergyConsumption):
         try: print("answered", call(gpu), flush=True)
         except pynvml.NVMLError_NotSupported: print("no sensor", flush=True)
-    mm()
-    runtime.cudaDeviceSynchronize()
-    print("clock", pynvml.nvmlDeviceGetClockInfo(gpu, pynvml.NVML_CLOCK_SM), flush=True)
+    for step in range(5):
+        mm()
+        runtime.cudaDeviceSynchronize()
+        print("step", pynvml.nvmlDeviceGetClockInfo(gpu, pynvml.NVML_CLOCK_SM), flush=True)
     """
-    job, _ = run(world, script, gpu="A100-SXM4-80GB")
+    job, _ = run(world, script, gpu="A100-SXM4-80GB", warmup=2)
     log = world.logs(job)
-    assert log.count("no sensor") == 2 and "answered" not in log and "clock 1410" in log, log
+    assert log.count("no sensor") == 2 and "answered" not in log and "step 1410" in log, log
     assert job["status"]["prediction"].get("energy") is None

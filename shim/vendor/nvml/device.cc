@@ -79,6 +79,13 @@ unsigned Megahertz(const ring::DeviceProperties& properties, nvmlClockType_t typ
   return (memory ? properties.memory_clock_khz : properties.sm_clock_khz) / 1000;
 }
 
+// Answers for a part that no emulated GPU has.
+nvmlReturn_t TellAbsent(nvmlDevice_t device, const void* target) {
+  if (const auto status = CheckInitialised(); status != NVML_SUCCESS) return status;
+  const bool is_valid = IndexOf(device) >= 0 && target != nullptr;
+  return is_valid ? NVML_ERROR_NOT_SUPPORTED : NVML_ERROR_INVALID_ARGUMENT;
+}
+
 unsigned CoresPerMultiprocessor(const ring::DeviceProperties& properties) {
   // 64 in compute capability 8.0 and below 8; 128 in 8.6 and later.
   return properties.compute_major == 8 && properties.compute_minor == 0 ? 64 : 128;
@@ -259,6 +266,32 @@ nvmlReturn_t GetPcieLinkGeneration(nvmlDevice_t device, unsigned int* generation
 }
 nvmlReturn_t GetPcieLinkWidth(nvmlDevice_t device, unsigned int* width) {
   return TellConstant(device, width, 16u);
+}
+
+nvmlReturn_t GetFanSpeed(nvmlDevice_t device, unsigned int* percent) {
+  return TellAbsent(device, percent);
+}
+nvmlReturn_t GetSpeedOfFan(nvmlDevice_t device, unsigned int, unsigned int* percent) {
+  return TellAbsent(device, percent);
+}
+nvmlReturn_t GetNumFans(nvmlDevice_t device, unsigned int* count) {
+  return TellConstant(device, count, 0u);
+}
+nvmlReturn_t GetC2cModeInfo(nvmlDevice_t device, nvmlC2cModeInfo_v1_t* info) {
+  return TellAbsent(device, info);
+}
+nvmlReturn_t GetGpmSupport(nvmlDevice_t device, nvmlGpmSupport_t* support) {
+  if (support == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
+  return TellConstant(device, &support->isSupportedDevice, 0u);
+}
+
+nvmlReturn_t GetMemoryErrorCounter(nvmlDevice_t device, nvmlMemoryErrorType_t, nvmlEccCounterType_t,
+                                   nvmlMemoryLocation_t, unsigned long long* count) {
+  return TellConstant(device, count, 0ull);
+}
+nvmlReturn_t GetTotalEccErrors(nvmlDevice_t device, nvmlMemoryErrorType_t, nvmlEccCounterType_t,
+                               unsigned long long* count) {
+  return TellConstant(device, count, 0ull);
 }
 
 }  // namespace eidolon::shim::nvml::device

@@ -40,5 +40,17 @@ nvmlReturn_t GetDisplayMode(nvmlDevice_t device, nvmlEnableState_t* mode);
 nvmlReturn_t GetVirtualizationMode(nvmlDevice_t device, nvmlGpuVirtualizationMode_t* mode);
 nvmlReturn_t GetPcieLinkGeneration(nvmlDevice_t device, unsigned int* generation);
 nvmlReturn_t GetPcieLinkWidth(nvmlDevice_t device, unsigned int* width);
+// What no emulated GPU has: fans, a mode of NVLink-C2C, counters of GPM.
+nvmlReturn_t GetFanSpeed(nvmlDevice_t device, unsigned int* percent);
+nvmlReturn_t GetSpeedOfFan(nvmlDevice_t device, unsigned int fan, unsigned int* percent);
+nvmlReturn_t GetNumFans(nvmlDevice_t device, unsigned int* count);
+nvmlReturn_t GetC2cModeInfo(nvmlDevice_t device, nvmlC2cModeInfo_v1_t* info);
+nvmlReturn_t GetGpmSupport(nvmlDevice_t device, nvmlGpmSupport_t* support);
+// Memory has no errors.
+nvmlReturn_t GetMemoryErrorCounter(nvmlDevice_t device, nvmlMemoryErrorType_t type,
+                                   nvmlEccCounterType_t counter, nvmlMemoryLocation_t location,
+                                   unsigned long long* count);
+nvmlReturn_t GetTotalEccErrors(nvmlDevice_t device, nvmlMemoryErrorType_t type,
+                               nvmlEccCounterType_t counter, unsigned long long* count);
 
 }  // namespace eidolon::shim::nvml::device

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "shim/core/fake_agent.h"
+#include "shim/core/session.h"
 #include "shim/gpu/context/context.h"
 #include "shim/gpu/memory/memory.h"
 #include "shim/vendor/nvml/device.h"
@@ -153,7 +154,8 @@ TEST_F(NvmlTest, FieldsOfPowerAndEnergyAreThoseOfTheSensors) {
   EXPECT_EQ(values[1].value.ullVal, 1'234'567u);
   EXPECT_EQ(values[2].value.uiVal, 686'000u);
   EXPECT_EQ(values[3].value.uiVal, 700'000u);
-  EXPECT_GT(values[1].timestamp, 2'000'000) << "wall-clock time in microseconds";
+  const std::int64_t epoch_us = core::Session::Existing()->header().epoch_unix_ns / 1000;
+  EXPECT_EQ(values[1].timestamp, epoch_us + 2'000'000);
 }
 
 TEST_F(NvmlTest, AGpuWhosePowerIsNotKnownHasNoSensorOfIt) {
@@ -174,6 +176,24 @@ TEST_F(NvmlTest, AGpuWhosePowerIsNotKnownHasNoSensorOfIt) {
   EXPECT_EQ(least, 400'000u);
   EXPECT_EQ(most, 700'000u);
   EXPECT_EQ(sensors::GetPowerUsage(nullptr, &milliwatts), NVML_ERROR_INVALID_ARGUMENT);
+}
+
+TEST_F(NvmlTest, PartsThatNoGpuHasAreNotSupportedAndMemoryHasNoErrors) {
+  unsigned number = 7;
+  unsigned long long errors = 7;
+  nvmlC2cModeInfo_v1_t link{};
+  nvmlGpmSupport_t support{.version = NVML_GPM_SUPPORT_VERSION, .isSupportedDevice = 7};
+  EXPECT_EQ(device::GetSpeedOfFan(first_, 0, &number), NVML_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(device::GetC2cModeInfo(first_, &link), NVML_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(device::GetNumFans(first_, &number), NVML_SUCCESS);
+  EXPECT_EQ(number, 0u);
+  EXPECT_EQ(device::GetGpmSupport(first_, &support), NVML_SUCCESS);
+  EXPECT_EQ(support.isSupportedDevice, 0u);
+  EXPECT_EQ(device::GetTotalEccErrors(first_, NVML_MEMORY_ERROR_TYPE_UNCORRECTED, NVML_VOLATILE_ECC,
+                                      &errors),
+            NVML_SUCCESS);
+  EXPECT_EQ(errors, 0u);
+  EXPECT_EQ(device::GetFanSpeed(nullptr, &number), NVML_ERROR_INVALID_ARGUMENT);
 }
 
 TEST_F(NvmlTest, MemoryFollowsTheAllocationBook) {
