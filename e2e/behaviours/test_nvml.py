@@ -6,9 +6,11 @@ from jobs import expect_complete
 
 # `mm` is a GEMM of some 1.6 ms on an H100, `read` what the sensors say. Without torch, which takes longer than a job here.
 HEAD = """
-    import ctypes, json, sys, time, pynvml
+    import ctypes, json, os, time, pynvml
     runtime, blas = ctypes.CDLL("libcudart.so.13"), ctypes.CDLL("libcublas.so.13")
     n, memory, handle, one, zero = 8192, ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_float(1), ctypes.c_float(0)
+    rank = int(os.environ.get("RANK", 0))
+    assert runtime.cudaSetDevice(rank) == 0
     assert runtime.cudaMalloc(ctypes.byref(memory), ctypes.c_size_t(6 * n * n)) == 0
     assert blas.cublasCreate_v2(ctypes.byref(handle)) == 0
     a, b, c = (ctypes.c_void_p(memory.value + i * 2 * n * n) for i in range(3))
@@ -17,7 +19,7 @@ HEAD = """
                                  ctypes.byref(zero), c, 14, n, 68, -1) == 0
     pynvml.nvmlInit()
     gpu = pynvml.nvmlDeviceGetHandleByIndex(0)
-    def read():
+    def read(gpu=gpu):
         joules, watts = pynvml.nvmlDeviceGetTotalEnergyConsumption(gpu) / 1e3, pynvml.nvmlDeviceGetPowerUsage(gpu) / 1e3
         percent = pynvml.nvmlDeviceGetUtilizationRates(gpu).gpu
         return dict(time=time.perf_counter(), joules=joules, watts=watts, percent=percent,
@@ -36,10 +38,12 @@ STEPS = """
 """
 
 
-def run(world, script, gpu="H100-SXM5-80GB", warmup=60, **server):
-    cluster = {"servers": 1, "server": {"preset": "dgx-h100", "gpusPerServer": 1, "gpu": gpu, **server}}
+def run(world, script, gpu="H100-SXM5-80GB", warmup=60, ranks=1, command=None, **server):
+    cluster = {"servers": 1, "server": {"preset": "dgx-h100", "gpusPerServer": ranks, "gpu": gpu, **server}}
     # More iterations than there are: the program is not stopped before its end.
-    job = world.run(HEAD + script, cluster=cluster, warmup=warmup, measure=500, boundary='{log: "^step"}')
+    command = command or ["python", "script.py"]
+    options = dict(cluster=cluster, ranks=ranks, command=command, warmup=warmup, measure=500, boundary='{log: "^step"}')
+    job = world.run(HEAD + script, **options)
     expect_complete(job)
     lines = [line.partition("read ")[2] for line in world.logs(job).splitlines()]
     return job, [json.loads(line) for line in lines if line]
@@ -69,6 +73,25 @@ def test_clocks_and_utilization_follow_the_load(world):
 def test_two_runs_read_the_same(world):
     (_, first), (_, second) = run(world, STEPS), run(world, STEPS)
     assert first == second
+
+
+def test_a_rank_reads_the_gpu_of_another_at_its_own_time(world):
+    # Rank 1 works without pause, rank 0 a tenth of the time.
+    script = """
+    for step in range(20):
+        for _ in range(1 if rank == 0 else 20): mm()
+        runtime.cudaDeviceSynchronize()
+        if rank == 0:
+            time.sleep(0.015)
+            show(read(pynvml.nvmlDeviceGetHandleByIndex(1)))
+            print("step", flush=True)
+    """
+    command = ["bash", "-c", "for r in 0 1; do RANK=$r LOCAL_RANK=$r WORLD_SIZE=2 python script.py & done; wait"]
+    (_, first), (_, second) = (run(world, script, ranks=2, warmup=2, command=command) for _ in range(2))
+    assert first == second and len(first) == 20
+    assert all(reading["percent"] > 95 for reading in first), f"{first}"
+    joules = [reading["joules"] for reading in first]
+    assert joules == sorted(joules)
 
 
 def test_a_lower_limit_is_read_and_held(world):
