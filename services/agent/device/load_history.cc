@@ -12,6 +12,9 @@ namespace {
 constexpr int kHistoryBits = 30;
 // Some 8.8 s: a window of NVML's sensors, and what another process may be behind this one.
 constexpr std::int64_t kHistoryKept = 8192;
+// Work that starts later is not kept: the ends of its buckets would lie beyond all time.
+constexpr SimTime kLatestStart =
+    SimTime{SimTime::Max().ps - (kHistoryKept + 2) * (std::int64_t{1} << kHistoryBits)};
 // As the window of PowerClock.
 constexpr std::int64_t kClockKept = 40;
 constexpr std::int64_t kWholeClock = 1024;
@@ -57,7 +60,7 @@ LoadHistory::Bucket& LoadHistory::At(std::int64_t number, SimTime issued) {
 
 void LoadHistory::Add(const Load& load, SimTime issued) {
   const std::int64_t length = (load.end - load.start).ps;
-  if (length <= 0) return;
+  if (length <= 0 || load.start > kLatestStart) return;
   // Operations of several streams overlap: time counts once, as far as it lies behind the latest.
   const SimTime fresh = std::max(load.start, end_);
   end_ = std::max(end_, load.end);

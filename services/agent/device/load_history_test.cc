@@ -75,5 +75,15 @@ TEST(LoadHistoryTest, MemoryIsBoundedHoweverLongWorkLastsOrPauses) {
   EXPECT_EQ(history.Before(day + Duration::Microseconds(5)).microjoules, 1007u);
 }
 
+TEST(LoadHistoryTest, TimeEndsWithoutHarm) {
+  LoadHistory history;
+  history.Add({.start = SimTime{SimTime::Max().ps - 5}, .end = SimTime::Max(), .microjoules = 9},
+              At(0));
+  history.Add({.start = At(0), .end = SimTime::Max(), .microjoules = 100}, At(0));
+
+  EXPECT_EQ(history.Before(SimTime::Max()).microjoules, 100u);
+  EXPECT_LE(history.Before(At(5'000'000)).microjoules, 100u);
+}
+
 }  // namespace
 }  // namespace eidolon::agent::device
