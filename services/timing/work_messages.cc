@@ -31,6 +31,7 @@ void ToMessage(const model::Estimate& estimate, common::v1::Estimate& message) {
   message.set_family(estimate.family.data(), estimate.family.size());
   if (estimate.draw.watts > 0) {
     message.set_power_milliwatts(Milliwatts(estimate.draw.watts));
+    message.set_memory_power_milliwatts(Milliwatts(estimate.draw.memory_watts));
     message.set_clock_share(static_cast<float>(estimate.draw.clock_share));
   }
   message.set_memory_share(static_cast<float>(estimate.memory_share));

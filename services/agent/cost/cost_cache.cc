@@ -197,6 +197,8 @@ void CostCache::Learn(std::uint32_t number, const common::v1::Estimate& estimate
   entry.work.duration.ps = static_cast<std::int64_t>(picoseconds);
   const double share = std::clamp(static_cast<double>(estimate.clock_share()), 0.0, 1.0);
   entry.work.draw = {.milliwatts = estimate.power_milliwatts(),
+                     .memory_milliwatts =
+                         std::min(estimate.memory_power_milliwatts(), estimate.power_milliwatts()),
                      .clock_share = static_cast<std::uint32_t>(share * device::kWholeShare)};
   const iteration::WorkCounts counts = CountsOf(estimate.counts());
   // Kernels whose time is that of tensor cores; the others are bound by memory (gpu_variation.h).

@@ -103,7 +103,8 @@ Duration PowerClock::Stretch(SimTime start, Duration burst, const Draw& draw) {
 std::uint64_t PowerClock::Spend(SimTime start, Duration span, Duration burst, const Draw& draw) {
   if (burst.ps <= 0 || draw.milliwatts == 0) return 0;
   const std::int64_t nanojoules = Scaled(burst.ps, draw.milliwatts, kPsPerMicrosecond);
-  const std::int64_t clocked = Scaled(nanojoules, draw.clock_share, kWhole);
+  const std::int64_t clocked =
+      nanojoules - Scaled(burst.ps, draw.memory_milliwatts, kPsPerMicrosecond);
   const std::int64_t clocked_ps = Scaled(burst.ps, draw.clock_share, kWhole);
   Bucket left{.clocked_nanojoules = clocked,
               .other_nanojoules = nanojoules - clocked,

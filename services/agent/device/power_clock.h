@@ -2,8 +2,9 @@
 //
 // Work runs at its burst clock while the power of the last 43 ms stays below the limit. Above it
 // the multiprocessors' clock falls until it would have stayed there: durations of work that goes
-// with the clock become longer, those of work bound by memory do not. Power above the floor goes
-// with the cube of the clock (docs/timing_power.md names every source).
+// with the clock become longer, those of work bound by memory do not. The energy of any work goes
+// with the square of the clock, except what memory chips draw (docs/timing_power.md names every
+// source).
 //
 // It looks at the local timeline (contention.h), so that clocks are a function of the program
 // alone. All arithmetic is on integers. Without a limit it changes no duration.
@@ -25,8 +26,9 @@ struct PowerTraits {
 
 // A draw is that of one operation at its burst clock.
 struct Draw {
-  std::uint32_t milliwatts = 0;   // Above the floor.
-  std::uint32_t clock_share = 0;  // Of its duration in 1/1024, what goes with the clock.
+  std::uint32_t milliwatts = 0;         // Above the floor.
+  std::uint32_t memory_milliwatts = 0;  // Of these, what memory chips draw, whatever the clock.
+  std::uint32_t clock_share = 0;        // Of its duration in 1/1024, what goes with the clock.
 };
 
 // One device of one process; no threads.
@@ -51,10 +53,10 @@ class PowerClock {
  private:
   // A bucket sums work at its burst clock over 2^30 ps.
   struct Bucket {
-    std::int64_t clocked_nanojoules = 0;
-    std::int64_t other_nanojoules = 0;
-    std::int64_t clocked_ps = 0;  // What goes with the clock, at the burst clock.
-    std::int64_t extra_ps = 0;    // What slower clocks have added to it.
+    std::int64_t clocked_nanojoules = 0;  // Of multiprocessors, L2 and the links between them.
+    std::int64_t other_nanojoules = 0;    // Of memory chips.
+    std::int64_t clocked_ps = 0;          // What goes with the clock, at the burst clock.
+    std::int64_t extra_ps = 0;            // What slower clocks have added to it.
 
     Bucket& operator+=(const Bucket& other);
     Bucket& operator-=(const Bucket& other);

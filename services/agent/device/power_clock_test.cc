@@ -96,6 +96,33 @@ TEST(PowerClockTest, EnergyIsPowerTimesTimeAndFallsWithTheSquareOfTheClock) {
   EXPECT_NEAR(under_limit * 1e6 / double(span.ps), 500, 3);  // Watts: the room.
 }
 
+// Beside GEMMs half of the time, work bound by memory keeps its time but not its energy: with the
+// square of the clock, all but what the memory's chips draw. So GEMMs keep a higher clock.
+TEST(PowerClockTest, ALowerClockSavesEnergyOfWorkBoundByMemoryToo) {
+  const auto clock_beside = [](const Draw& moving) {
+    PowerClock clock(kGpu);
+    SimTime at;
+    for (int i = 0; i < 1000; ++i) {
+      at = Load(clock, at, 1, Duration::Microseconds(100), kGemm);
+      at = Load(clock, at, 1, Duration::Microseconds(100), moving);
+    }
+    return double(clock.clock()) / 1024;
+  };
+
+  // (1000 + 600) c^2 = 500 (1 + 1 / c), and with 600 W of memory chips 1000 c^2 + 600 instead.
+  EXPECT_NEAR(clock_beside({.milliwatts = 600'000}), 0.830, 0.004);
+  EXPECT_NEAR(clock_beside({.milliwatts = 600'000, .memory_milliwatts = 600'000}), 0.752, 0.004);
+}
+
+TEST(PowerClockTest, WhatMemoryChipsDrawStaysAtALowerClock) {
+  PowerClock clock(kGpu);
+  const SimTime at = Load(clock, SimTime{}, 2000, Duration::Microseconds(100), kGemm);
+  const Duration span = Duration::Microseconds(100);
+  const Draw chips = {.milliwatts = 300'000, .memory_milliwatts = 300'000};
+
+  EXPECT_EQ(clock.Spend(at, span, span, chips), 30'000u);
+}
+
 TEST(PowerClockTest, AnOperationOfSecondsCounts) {
   PowerClock clock(kGpu);
   const SimTime at = Load(clock, SimTime{}, 1, Duration::Milliseconds(3000), kGemm);

@@ -39,8 +39,10 @@ GPUS = {
     "h200_sxm": (989.4, 4.8, 700, {"vllm-0.22.0": ("vllm-0.19.0", "vllm-0.24.0")}),
 }
 TYPES = {"bfloat16": (2, 1), "fp8": (1, 2), "nvfp4": (0.5625, 4)}  # Bytes of an operand, times the peak of bf16.
-# Power above the floor goes with f x V^2, and V about with f: Mudge, IEEE Computer 34(4), 2001.
-CUBE = 3
+# Power above the floor goes with f x V^2, and V about with f: Mudge, IEEE Computer 34(4), 2001. The memory's chips
+# draw 3.9 pJ a bit whatever the clock: O'Connor et al., MICRO 2017 (gpu_model.h).
+MEMORY_JOULES_PER_BYTE = 3.9e-12 * 8
+NEWTON_STEPS = 5
 # Kernels of less were repeated for 0.3 s, longer ones for 1 s.
 MEASURED_FOR_A_SECOND_US = 100
 # Of burst times whose ratio counts: shorter ones hold launch gaps, longer ones reach the limit (kernel_times.md).
@@ -86,6 +88,7 @@ class Rows:
         self.bytes = (size * (m * k + n * k) + 2 * m * n) / us / 1e6 / bandwidth
         # FP8's scale of a matrix: x is read twice in bf16 and written once, by kernels bound by memory.
         self.cast_bytes = (5 * m * k / us / 1e6 / bandwidth) if kind == "fp8" else np.zeros_like(us)
+        self.chips = (self.bytes + self.cast_bytes) * bandwidth * 1e12 * MEMORY_JOULES_PER_BYTE
         self.fold = np.array(
             [zlib.crc32(f"{a:.0f} {b:.0f} {c:.0f}".encode()) % FOLDS for a, b, c in zip(m, n, k, strict=True)]
         )
@@ -102,8 +105,15 @@ class Rows:
 
 def predicted(constants, rows, floor, held, memory=0):
     """Power, and time over that of a burst. `memory`: of casts, which are not fitted here."""
-    wanted = (rows.loads() @ constants + rows.cast_bytes * memory) / (held - floor)
-    return floor + (held - floor) * np.minimum(wanted, 1), np.maximum(wanted, 1) ** (1 / CUBE)
+    room = held - floor
+    watts = rows.loads() @ constants + rows.cast_bytes * memory
+    chips = np.minimum(rows.chips, watts)
+    # The clock at which (watts - chips) x clock^3 + chips x clock is what there is room for.
+    clock = np.ones_like(watts)
+    for _ in range(NEWTON_STEPS):
+        over = ((watts - chips) * clock**2 + chips) * clock - room
+        clock = np.minimum(clock - over / (3 * (watts - chips) * clock**2 + chips + 1e-9), 1)
+    return floor + np.minimum(watts, room), 1 / clock
 
 
 def loss(constants, parts, floor, held, fold):

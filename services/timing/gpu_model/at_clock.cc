@@ -1,5 +1,6 @@
 #include "services/timing/gpu_model/at_clock.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "services/base/check.h"
@@ -22,6 +23,12 @@ GpuModel AtClock(const GpuModel& gpu, double scale) {
     const double cube = scale * scale * scale;
     scaled.power->matrix_watts *= cube;
     scaled.power->matrix_rate_watts *= cube;
+    // What moves a byte draws energy with V^2, the memory's chips apart.
+    const double chips = MemoryChipWatts(gpu);
+    for (double* watts : {&scaled.power->matrix_bytes_watts, &scaled.power->memory_watts}) {
+      const double fixed = std::min(*watts, chips);
+      *watts = fixed + (*watts - fixed) * scale * scale;
+    }
   }
   return scaled;
 }

@@ -97,6 +97,14 @@ struct GpuModel {
 // published.
 inline constexpr double kMemoryLatencySeconds = 0.6e-6;
 
+// Returns what the chips of the GPU's memory draw at the whole bandwidth, whatever the clock of the
+// multiprocessors: 3.9 pJ a bit (HBM2: O'Connor et al., "Fine-Grained DRAM: Energy-Efficient DRAM
+// for Extreme Bandwidth Systems", MICRO 2017).
+inline double MemoryChipWatts(const GpuModel& gpu) {
+  constexpr double kJoulesPerByte = 3.9e-12 * 8;
+  return kJoulesPerByte * static_cast<double>(gpu.memory_bytes_per_second);
+}
+
 // Returns what a kernel lasts whose parts, taken by themselves, need `work` seconds. Where an empty
 // kernel was measured, what longer kernels last beyond their work grows with the work at first: a
 // few elements need no more than an empty kernel and a look into L2.

@@ -28,8 +28,9 @@ struct Duty {
 
 // The draw is that at the burst clock.
 struct Draw {
-  double watts = 0;        // Above the GPU's floor.
-  double clock_share = 0;  // Of the duration, what goes with the clock.
+  double watts = 0;         // Above the GPU's floor.
+  double memory_watts = 0;  // Of these, what memory chips draw, whatever the clock.
+  double clock_share = 0;   // Of the duration, what goes with the clock.
 };
 
 struct Estimate {

@@ -88,8 +88,31 @@ TEST(PowerModelTest, ALowerLimitSlowsGemmsMore) {
   gpu.power_limit_watts = 500;
   const double at_500 = SlowdownAtLimit(gpu, draw);
 
-  // Room above the floor, 565 and 367 W: the cube root of their ratio.
-  EXPECT_NEAR(at_500 / at_700, 1.154, 0.002);
+  // Room above the floor, 565 and 367 W: about the cube root of their ratio, and a little more
+  // because the memory's chips draw the same.
+  EXPECT_NEAR(at_500 / at_700, 1.156, 0.003);
+}
+
+// The same die draws the same for a byte: less at the whole bandwidth where that is lower.
+TEST(PowerModelTest, BytesDrawByTheirNumberOnADieWithOtherMemory) {
+  const auto& h200 = Gpu("H200-SXM-141GB");
+  for (const char* name : {"H100-SXM5-80GB", "H100-SXM5-96GB-HBM2e"}) {
+    const auto& gpu = Gpu(name);
+    const double bandwidths = static_cast<double>(gpu.memory_bytes_per_second) /
+                              static_cast<double>(h200.memory_bytes_per_second);
+    EXPECT_NEAR(gpu.power->memory_watts, bandwidths * h200.power->memory_watts, 1) << name;
+    EXPECT_NEAR(gpu.power->matrix_bytes_watts, bandwidths * h200.power->matrix_bytes_watts, 1)
+        << name;
+    EXPECT_EQ(gpu.power->matrix_rate_watts, h200.power->matrix_rate_watts) << name;
+  }
+}
+
+TEST(PowerModelTest, TheMemorysChipsDrawAPartOfWhatMovingBytesDoes) {
+  const auto& gpu = Gpu("H200-SXM-141GB");
+  const Draw draw = DrawOf(gpu, {.memory_seconds = 0.8e-4}, base::Duration::FromSeconds(1e-4));
+
+  EXPECT_NEAR(draw.memory_watts, 0.8 * 4.8e12 * 8 * 3.9e-12, 0.5);
+  EXPECT_LT(draw.memory_watts, 0.3 * draw.watts);
 }
 
 TEST(PowerModelTest, ASlowerClockDrawsLess) {
