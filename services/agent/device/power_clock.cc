@@ -19,8 +19,6 @@ namespace {
 constexpr std::int64_t kWhole = 1024;
 // The lowest clock, as that of clusters (contract/cluster/limits.h).
 constexpr std::int64_t kClockMin = 256;
-constexpr int kBucketBits = 30;
-constexpr std::int64_t kBucket = std::int64_t{1} << kBucketBits;
 constexpr std::int64_t kPsPerMicrosecond = 1'000'000;
 
 // The product avoids 128 bits where 64 are enough, which they are but for operations of seconds.
@@ -52,12 +50,15 @@ void PowerClock::MoveTo(std::int64_t bucket) {
   if (bucket <= now_) return;
   if (bucket - now_ > kWindow + kAhead) {
     // Whatever was kept lies before the window.
+    for (const Bucket& kept : buckets_) begun_with_ += kept;
+    begun_with_ -= window_;
     buckets_.fill({});
     window_ = {};
     now_ = bucket;
   }
   while (now_ < bucket) {
     window_ += At(now_);
+    begun_with_ += At(now_);
     ++now_;
     Bucket& left = At(now_ - kWindow - 1);
     window_ -= left;
@@ -66,14 +67,18 @@ void PowerClock::MoveTo(std::int64_t bucket) {
   SetClock();
 }
 
+std::int64_t PowerClock::LengthPs() const {
+  return IsStarting() ? std::max(now_ * kBucket - begin_.ps, kBucket) : kWindow * kBucket;
+}
+
 // `burst` is the window without what slower clocks added to its work, `length` the same at the
 // clock in question.
 std::int64_t PowerClock::PowerAt(std::int64_t clock) const {
-  constexpr std::int64_t kLength = kWindow * kBucket;
-  const std::int64_t burst = std::max(kLength - window_.extra_ps, kBucket);
-  const std::int64_t length = burst + Scaled(window_.clocked_ps, kWhole - clock, clock);
+  const Bucket& work = IsStarting() ? begun_with_ : window_;
+  const std::int64_t burst = std::max(LengthPs() - work.extra_ps, kBucket);
+  const std::int64_t length = burst + Scaled(work.clocked_ps, kWhole - clock, clock);
   const std::int64_t energy =
-      window_.other_nanojoules + Scaled(window_.clocked_nanojoules, clock * clock, kWhole * kWhole);
+      work.other_nanojoules + Scaled(work.clocked_nanojoules, clock * clock, kWhole * kWhole);
   return Scaled(energy, kPsPerMicrosecond, length);
 }
 
@@ -93,8 +98,23 @@ void PowerClock::SetClock() {
   milliwatts_ = traits_.floor_milliwatts + power;
 }
 
+void PowerClock::SkipPause(SimTime start) {
+  const Duration pause = start - end_;
+  if (IsStarting() && pause.ps >= kWindow * kBucket) begin_ += pause;
+}
+
 Duration PowerClock::Stretch(SimTime start, Duration burst, const Draw& draw) {
+  SkipPause(start);
   MoveTo(start.ps >> kBucketBits);
+  if (!begun_ && draw.clock_share > 0) {
+    begun_ = true;
+    begin_ = std::max(start, SimTime{(now_ - kWindow) * kBucket});
+    // What its bucket holds by now comes before.
+    const std::int64_t first = begin_.ps >> kBucketBits;
+    begun_with_ = {};
+    begun_with_ -= At(first);
+    for (std::int64_t bucket = first; bucket < now_; ++bucket) begun_with_ += At(bucket);
+  }
   if (clock_ == kWhole || draw.clock_share == 0) return burst;
   const std::int64_t clocked = Scaled(burst.ps, draw.clock_share, kWhole);
   return burst + Duration{Scaled(clocked, kWhole - clock_, clock_)};
@@ -112,6 +132,7 @@ std::uint64_t PowerClock::Spend(SimTime start, Duration span, Duration burst, co
               .extra_ps = Scaled(clocked_ps, kWhole - clock_, clock_)};
   const std::int64_t spent =
       left.other_nanojoules + Scaled(clocked, clock_ * clock_, kWhole * kWhole);
+  end_ = std::max(end_, start + span);
   // Evenly over the time that it runs.
   std::int64_t bucket = start.ps >> kBucketBits;
   const SimTime end = start + std::max(span, Duration{1});
@@ -131,7 +152,10 @@ std::uint64_t PowerClock::Spend(SimTime start, Duration span, Duration burst, co
     if (bucket > now_ + kAhead) MoveTo(bucket - kAhead);
     if (bucket >= now_ - kWindow) {
       At(bucket) += part;
-      if (bucket < now_) window_ += part;
+      if (bucket < now_) {
+        window_ += part;
+        if (bucket >= begin_.ps >> kBucketBits) begun_with_ += part;
+      }
     }
     from = to;
   }

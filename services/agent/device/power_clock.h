@@ -6,6 +6,11 @@
 // with the square of the clock, except what memory chips draw (docs/timing_power.md names every
 // source).
 //
+// A job stands for a long run: until it has worked for a window, its mean so far stands for the
+// window, so that few short iterations have the clocks that many settle at. It counts from the
+// first work that goes with the clock on, without pauses as long as a window, in which programs
+// start.
+//
 // It looks at the local timeline (contention.h), so that clocks are a function of the program
 // alone. All arithmetic is on integers. Without a limit it changes no duration.
 #pragma once
@@ -61,12 +66,18 @@ class PowerClock {
     Bucket& operator+=(const Bucket& other);
     Bucket& operator-=(const Bucket& other);
   };
+  static constexpr int kBucketBits = 30;
+  static constexpr std::int64_t kBucket = std::int64_t{1} << kBucketBits;
   // Buckets behind and before now_ that are kept.
   static constexpr std::int64_t kWindow = 40;
   static constexpr std::int64_t kAhead = 80;
   static constexpr std::size_t kKept = 128;
 
   void MoveTo(std::int64_t bucket);
+  bool IsStarting() const { return begun_ && now_ - begin_.ps / kBucket < kWindow; }
+  // The time that the clock looks at.
+  std::int64_t LengthPs() const;
+  void SkipPause(base::SimTime start);
   void SetClock();
   // Mean power above the floor over the window, had the clock been this.
   std::int64_t PowerAt(std::int64_t clock) const;
@@ -77,6 +88,11 @@ class PowerClock {
   std::int64_t clock_ = 1024;
   std::int64_t milliwatts_ = 0;
   Bucket window_;  // Sum of the kWindow buckets before now_.
+  // While the program starts: when it began, moved by pauses, and all work since then.
+  bool begun_ = false;
+  base::SimTime begin_;
+  Bucket begun_with_;
+  base::SimTime end_;  // Of all work so far.
   std::array<Bucket, kKept> buckets_{};
 };
 

@@ -24,12 +24,73 @@ SimTime Load(PowerClock& clock, SimTime start, int times, Duration burst, const 
   return start;
 }
 
+// A GPU that has started and was idle for long.
+SimTime Started(PowerClock& clock) {
+  const Draw light = {.milliwatts = 1000, .clock_share = 1024};
+  const SimTime end = Load(clock, SimTime{}, 500, Duration::Microseconds(100), light);
+  return end + Duration::Milliseconds(50);
+}
+
 TEST(PowerClockTest, ShortBurstsKeepTheirTime) {
   PowerClock clock(kGpu);
-  const SimTime end = Load(clock, SimTime{}, 100, Duration::Microseconds(100), kGemm);
+  const SimTime start = Started(clock);
+  const SimTime end = Load(clock, start, 100, Duration::Microseconds(100), kGemm);
 
-  EXPECT_EQ(end, SimTime{} + Duration::Milliseconds(10));
+  EXPECT_EQ(end, start + Duration::Milliseconds(10));
   EXPECT_EQ(clock.clock(), 1024);
+}
+
+// Iterations of 4 ms, half of it GEMMs without pause: over the room by half.
+constexpr Draw kLoad = {.milliwatts = 1'500'000, .clock_share = 1024};
+
+SimTime Iterate(PowerClock& clock, SimTime start, int times) {
+  for (int i = 0; i < times; ++i) {
+    start = Load(clock, start, 20, Duration::Microseconds(100), kLoad);
+    start += Duration::Milliseconds(2);
+  }
+  return start;
+}
+
+TEST(PowerClockTest, AProgramStartsWithTheClockThatItSettlesAt) {
+  PowerClock clock(kGpu);
+  const SimTime second = Iterate(clock, SimTime{}, 1);
+  const SimTime fifth = Iterate(clock, second, 3);
+  const SimTime late = Iterate(clock, fifth, 100);
+  const SimTime end = Iterate(clock, late, 10);
+
+  const double settled = double((end - late).ps) / 10;
+  EXPECT_GT(settled, 4.2e9);
+  EXPECT_NEAR(double((fifth - second).ps) / 3, settled, 0.02 * settled);
+}
+
+TEST(PowerClockTest, WhatComesBeforeTheFirstWorkOfTheClockDoesNotCount) {
+  PowerClock clock(kGpu);
+  PowerClock other(kGpu);
+  // Weights are made for a second before the first iteration.
+  const SimTime begin = Load(other, SimTime{}, 10'000, Duration::Microseconds(100),
+                             {.milliwatts = 100'000, .clock_share = 0}) +
+                        Duration::Milliseconds(5);
+  const SimTime cold_first = Iterate(clock, SimTime{}, 1);
+  const SimTime warm_first = Iterate(other, begin, 1);
+  const auto cold = double((Iterate(clock, cold_first, 5) - cold_first).ps);
+  const auto warm = double((Iterate(other, warm_first, 5) - warm_first).ps);
+
+  EXPECT_NEAR(warm, cold, 0.02 * cold);
+}
+
+TEST(PowerClockTest, AStartingProgramDoesNotCoolDownInALongPause) {
+  PowerClock clock(kGpu);
+  const SimTime paused = Iterate(clock, SimTime{}, 3) + Duration::Milliseconds(500);
+  const SimTime settled = Iterate(clock, paused, 3);
+
+  EXPECT_GT(settled - paused, Duration::Microseconds(12'600));
+}
+
+TEST(PowerClockTest, AProgramThatHasStartedCoolsDownInALongPause) {
+  PowerClock clock(kGpu);
+  const SimTime paused = Iterate(clock, SimTime{}, 50) + Duration::Milliseconds(500);
+
+  EXPECT_EQ(Iterate(clock, paused, 2) - paused, Duration::Milliseconds(8));
 }
 
 TEST(PowerClockTest, LoadWithoutPauseSettlesAtTheLimit) {
@@ -44,7 +105,7 @@ TEST(PowerClockTest, LoadWithoutPauseSettlesAtTheLimit) {
 
 TEST(PowerClockTest, TheLimitIsReachedAfterSomeFortyMilliseconds) {
   PowerClock clock(kGpu);
-  SimTime at;
+  SimTime at = Started(clock);
   int bursts = 0;
   while (clock.clock() == 1024) {
     at = Load(clock, at, 1, Duration::Microseconds(100), kGemm);
