@@ -26,7 +26,7 @@ UNITS = ("seconds", "bytes", "ratio", "joules", "watts", "total", "rows", "items
 FOREIGN = "DCGM_FI_"
 # Families that a service counts without a unit of its own.
 WITHOUT_UNIT = re.compile(
-    r"_(?:jobs|points|agents|sessions|flows|messages|operations|connections|transitions|second|suspended|writable|library)$"
+    r"_(?:jobs|gpus|state|points|agents|sessions|flows|messages|operations|connections|transitions|second|suspended|writable|library)$"
     r"|_mailbox_\w+$"
 )
 HEAD = """# Metrics

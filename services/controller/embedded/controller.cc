@@ -175,6 +175,7 @@ void Controller::StepJob(JobEntry* entry, std::int64_t now_ns, Actions* actions)
   const job::Condition* running = entry->conditions.Find(job::condition::kRunning);
   if (run.IsRunning() && !running->value) {
     state_.SetCondition(entry, job::condition::kRunning, true, job::reason::kStarted);
+    state_.parts().metrics.SetRunning(entry->name_space, entry->name);
   }
   if (run.IsEnding() && running->reason != job::reason::kStopping) {
     state_.SetCondition(entry, job::condition::kRunning, running->value, job::reason::kStopping,

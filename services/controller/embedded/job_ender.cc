@@ -136,7 +136,7 @@ void JobEnder::OnStored(const JobEntry& entry, const job::JobStatus& status,
     metrics.AddCost(*status.simulation, status.progress->virtual_seconds);
   }
   const std::string result(job::Name(verdict.phase));
-  metrics.FinishJob(entry.name_space, entry.name, result, verdict.reason);
+  metrics.FinishJob(entry.name_space, entry.name, result, verdict.reason, verdict.message);
   base::Log(base::Level::kInfo, "job_over",
             {{"namespace", entry.name_space},
              {"job", entry.name},

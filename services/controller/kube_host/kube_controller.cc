@@ -359,11 +359,13 @@ KubeController::Done KubeController::Apply(const json& object, reconcile::Plan p
   }
   if (plan.status && IsOver({{"status", *plan.status}}) && !IsOver(object)) {
     const json& status = *plan.status;
-    std::string why;
+    std::string why, message;
     for (const json& condition : status["conditions"]) {
-      if (condition["type"] == status["phase"]) why = condition["reason"].get<std::string>();
+      if (condition["type"] != status["phase"]) continue;
+      why = condition["reason"].get<std::string>();
+      message = condition.value("message", "");
     }
-    parts_.metrics.FinishJob(key.name_space, key.name, status["phase"], why);
+    parts_.metrics.FinishJob(key.name_space, key.name, status["phase"], why, message);
     const json none = json::object();
     parts_.metrics.AddCost(
         {.wall_seconds = status.value("simulation", none).value("wallSeconds", 0.0),
@@ -469,9 +471,11 @@ void KubeController::StepRun(const json& object, const std::vector<reconcile::Ag
     placed_uid = run.placed_uid;
     for (const auto& [server, link] : run.links) links.push_back(link);
     if (order > job::Order::kStop) run.removed = true;
-    parts_.metrics.SetPrediction(run.key.name_space, run.key.name, run.run->Predict());
-    parts_.metrics.SetProgress(run.key.name_space, run.key.name, run.run->progress(now_ns),
-                               run.run->cost(now_ns));
+    const job::JobStatus status = run.Status(now_ns);
+    const auto& [name_space, name] = run.key;
+    parts_.metrics.SetPrediction(name_space, name, *status.prediction);
+    parts_.metrics.SetProgress(name_space, name, *status.progress, *status.simulation);
+    if (run.run->IsRunning()) parts_.metrics.SetRunning(name_space, name);
   }
   if (order == job::Order::kNone) return;
   queue_.Add(TextOf("job", kube::KeyOf(object)));

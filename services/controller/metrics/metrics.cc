@@ -5,6 +5,11 @@
 // counter cannot be set.
 #include "services/controller/metrics/metrics.h"
 
+#include <re2/re2.h>
+
+#include <utility>
+#include <vector>
+
 namespace eidolon::controller::metrics {
 namespace {
 
@@ -24,6 +29,17 @@ Counter& MakeCounter(Registry* registry, const char* name, const char* help) {
 
 prometheus::Family<Gauge>& MakeGauges(Registry* registry, const char* name, const char* help) {
   return BuildGauge().Name(name).Help(help).Register(*registry);
+}
+
+// Returns "train.py:12" of "exit status 1: ValueError: no (train.py:12)"; empty: the message names
+// no line. Nothing else of a message becomes a label: it may hold what the program's data say.
+std::string LineThatFailed(const std::string& message) {
+  constexpr std::size_t kLongest = 100;
+  const std::string first = message.substr(0, message.find("; last lines"));
+  static const re2::RE2 kPlace(R"(\(([^()\s]+:\d+)\))");
+  std::string place;
+  re2::RE2::PartialMatch(first, kPlace, &place);
+  return place.size() <= kLongest ? place : "";
 }
 
 }  // namespace
@@ -87,6 +103,16 @@ Metrics::Metrics(Registry* registry)
                         "Power of one GPU: its mean, and the highest mean over some 40 ms")),
       memory_(MakeGauges(registry, "eidolon_predicted_peak_memory_bytes",
                          "Device memory at its high-water mark on the fullest rank")),
+      capacity_(MakeGauges(registry, "eidolon_predicted_memory_capacity_bytes",
+                           "Device memory of the GPU of the fullest rank")),
+      gpus_(MakeGauges(registry, "eidolon_job_gpus",
+                       "GPUs of the servers that the job occupies on the simulated cluster")),
+      limits_(MakeGauges(registry, "eidolon_predicted_limit_seconds",
+                         "Time of an iteration that a limit costs, by limit of the diagnosis and "
+                         "what would help")),
+      gains_(MakeGauges(registry, "eidolon_predicted_gain_ratio",
+                        "Largest share of an iteration that a suggestion of the diagnosis could "
+                        "save")),
       breakdown_(MakeGauges(registry, "eidolon_predicted_iteration_share_ratio",
                             "Shares of an iteration")),
       coverage_(MakeGauges(registry, "eidolon_prediction_coverage_ratio",
@@ -95,6 +121,12 @@ Metrics::Metrics(Registry* registry)
                            "Iterations finished by every rank, of those that are wanted")),
       slowdown_(MakeGauges(registry, "eidolon_job_slowdown_ratio",
                            "Real time of the simulation over the simulated time")),
+      remaining_(MakeGauges(registry, "eidolon_job_remaining_seconds",
+                            "Estimated real time until the wanted iterations are measured; 0 when "
+                            "the job is over")),
+      state_(MakeGauges(registry, "eidolon_job_state",
+                        "1 for the state of a job: Running, or how it ended, with the reason and "
+                        "the line of the program that failed")),
       sweep_points_(MakeGauges(registry, "eidolon_sweep_points",
                                "Points of a sweep by where they stand: pending, running, complete, "
                                "or failed, which is over without a prediction")),
@@ -107,9 +139,19 @@ Metrics::Metrics(Registry* registry)
 }
 
 void Metrics::FinishJob(const std::string& name_space, const std::string& job,
-                        const std::string& result, const std::string& reason) {
+                        const std::string& result, const std::string& reason,
+                        const std::string& message) {
+  const BoundedSeries::Key key(name_space, job);
   finished_.Add({{"result", result}, {"reason", reason}}).Increment();
-  jobs_.End({name_space, job});
+  jobs_.SetAll(key, &state_,
+               {{{{"state", result}, {"reason", reason}, {"where", LineThatFailed(message)}}, 1}});
+  jobs_.Set(key, &remaining_, 0);
+  jobs_.End(key);
+}
+
+void Metrics::SetRunning(const std::string& name_space, const std::string& job) {
+  jobs_.SetAll({name_space, job}, &state_,
+               {{{{"state", "Running"}, {"reason", ""}, {"where", ""}}, 1}});
 }
 
 void Metrics::CountRequest(const std::string& method, int status) {
@@ -159,9 +201,8 @@ void Metrics::SetPrediction(const std::string& name_space, const std::string& jo
     jobs_.Set(key, &power_, prediction.energy->mean_watts, {{"statistic", "mean"}});
     jobs_.Set(key, &power_, prediction.energy->peak_watts, {{"statistic", "peak"}});
   }
-  if (const job::RankMemory* worst = job::WorstRank(prediction)) {
-    jobs_.Set(key, &memory_, static_cast<double>(worst->peak_bytes));
-  }
+  SetMemory(key, prediction);
+  SetDiagnosis(key, prediction);
   if (prediction.breakdown) {
     jobs_.Set(key, &breakdown_, prediction.breakdown->compute, {{"part", "compute"}});
     jobs_.Set(key, &breakdown_, prediction.breakdown->exposed_communication,
@@ -175,6 +216,32 @@ void Metrics::SetPrediction(const std::string& name_space, const std::string& jo
     jobs_.Set(key, &coverage_, prediction.coverage->modelled, {{"source", "modelled"}});
     jobs_.Set(key, &coverage_, prediction.coverage->assumed, {{"source", "assumed"}});
   }
+}
+
+void Metrics::SetMemory(const BoundedSeries::Key& job, const job::Prediction& prediction) {
+  if (const job::RankMemory* worst = job::WorstRank(prediction)) {
+    jobs_.Set(job, &memory_, static_cast<double>(worst->peak_bytes));
+    if (worst->capacity_bytes > 0) {
+      jobs_.Set(job, &capacity_, static_cast<double>(worst->capacity_bytes));
+    }
+  }
+  if (prediction.target) {
+    jobs_.Set(job, &gpus_, prediction.target->servers * prediction.target->cluster.gpus_per_server);
+  }
+}
+
+void Metrics::SetDiagnosis(const BoundedSeries::Key& job, const job::Prediction& prediction) {
+  std::vector<std::pair<prometheus::Labels, double>> limits, gains;
+  for (const job::Finding& finding : prediction.diagnosis) {
+    const prometheus::Labels labels = {{"limit", finding.rule}, {"suggestion", finding.suggestion}};
+    limits.emplace_back(labels, finding.cost_seconds);
+    if (finding.least_seconds && !finding.suggestion.empty()) {
+      gains.emplace_back(labels, -finding.change);
+    }
+  }
+  // Later iterations may have other limits.
+  jobs_.SetAll(job, &limits_, limits);
+  jobs_.SetAll(job, &gains_, gains);
 }
 
 void Metrics::SetThroughput(const BoundedSeries::Key& job, const job::Prediction& prediction) {
@@ -202,6 +269,7 @@ void Metrics::SetProgress(const std::string& name_space, const std::string& job,
   const BoundedSeries::Key key(name_space, job);
   jobs_.Set(key, &progress_, progress.percent / 100);
   if (cost.slowdown) jobs_.Set(key, &slowdown_, *cost.slowdown);
+  if (progress.remaining_seconds) jobs_.Set(key, &remaining_, *progress.remaining_seconds);
 }
 
 void Metrics::SetSweep(const std::string& name_space, const std::string& sweep,

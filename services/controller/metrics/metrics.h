@@ -26,9 +26,12 @@ class Metrics {
   static constexpr std::size_t kFinishedJobs = 200;
   static constexpr std::size_t kFinishedSweeps = 200;
 
-  // A job is over. `result`: "Complete", "Failed", "Interrupted"; `reason`: of the condition.
+  // A job is over. `result`: "Complete", "Failed", "Interrupted"; `reason`, `message`: of the
+  // condition.
   void FinishJob(const std::string& name_space, const std::string& job, const std::string& result,
-                 const std::string& reason);
+                 const std::string& reason, const std::string& message);
+  // Its agents run.
+  void SetRunning(const std::string& name_space, const std::string& job);
   void SetQueue(std::size_t waiting, std::size_t running);
   // `failed_writes`: since the start.
   void SetStore(bool writable, std::size_t unsaved, std::uint64_t failed_writes);
@@ -71,6 +74,8 @@ class Metrics {
   using Gauges = prometheus::Family<prometheus::Gauge>;
 
   void SetThroughput(const BoundedSeries::Key& job, const job::Prediction& prediction);
+  void SetMemory(const BoundedSeries::Key& job, const job::Prediction& prediction);
+  void SetDiagnosis(const BoundedSeries::Key& job, const job::Prediction& prediction);
 
   prometheus::Family<prometheus::Counter>& finished_;
   prometheus::Family<prometheus::Counter>& finished_sweeps_;
@@ -97,10 +102,16 @@ class Metrics {
   Gauges& energy_;
   Gauges& power_;
   Gauges& memory_;
+  Gauges& capacity_;
+  Gauges& gpus_;
+  Gauges& limits_;
+  Gauges& gains_;
   Gauges& breakdown_;
   Gauges& coverage_;
   Gauges& progress_;
   Gauges& slowdown_;
+  Gauges& remaining_;
+  Gauges& state_;
   Gauges& sweep_points_;
   Gauges& sweep_suspended_;
   BoundedSeries jobs_{"simulation_job", kFinishedJobs};

@@ -19,7 +19,7 @@ class MetricsTest : public ::testing::Test {
     job::Prediction prediction;
     prediction.tokens_per_second = 1000;
     metrics_.SetPrediction("team", name, prediction);
-    metrics_.FinishJob("team", name, "Complete", "IterationsMeasured");
+    metrics_.FinishJob("team", name, "Complete", "IterationsMeasured", "8 measured");
   }
   std::string Page() const { return prometheus::TextSerializer().Serialize(registry_.Collect()); }
   static std::string LabelOf(const std::string& name) { return "simulation_job=\"" + name + "\""; }
@@ -81,6 +81,68 @@ TEST_F(MetricsTest, EnergyAndPowerAreShownWhereTheyAreKnown) {
                                 "simulation_job=\"llama\"} 12345"));
   EXPECT_THAT(Page(), HasSubstr("statistic=\"mean\"} 634.5"));
   EXPECT_THAT(Page(), HasSubstr("statistic=\"peak\"} 691"));
+}
+
+TEST_F(MetricsTest, MemoryIsShownBesideWhatTheGpuHas) {
+  job::Prediction prediction;
+  prediction.memory = {{.rank = 0, .peak_bytes = 20, .capacity_bytes = 100},
+                       {.rank = 1, .peak_bytes = 30, .capacity_bytes = 60}};
+  prediction.target = job::Target{.servers = 2};
+  prediction.target->cluster.gpus_per_server = 8;
+  metrics_.SetPrediction("team", "llama", prediction);
+
+  EXPECT_THAT(Page(), HasSubstr("eidolon_predicted_peak_memory_bytes{namespace=\"team\","
+                                "simulation_job=\"llama\"} 30"));
+  EXPECT_THAT(Page(), HasSubstr("eidolon_predicted_memory_capacity_bytes{namespace=\"team\","
+                                "simulation_job=\"llama\"} 60"));
+  EXPECT_THAT(Page(),
+              HasSubstr("eidolon_job_gpus{namespace=\"team\",simulation_job=\"llama\"} 16"));
+}
+
+TEST_F(MetricsTest, LimitsAndGainsAreThoseOfTheLastDiagnosis) {
+  job::Prediction prediction;
+  prediction.diagnosis = {{.rule = "host",
+                           .sentence = "Limited by Python: 3.5 ms",
+                           .suggestion = "CUDA graphs",
+                           .cost_seconds = 0.25,
+                           .least_seconds = 0.75,
+                           .change = -0.25},
+                          {.rule = "compute", .suggestion = "", .cost_seconds = 0.5}};
+  metrics_.SetPrediction("team", "llama", prediction);
+  EXPECT_THAT(Page(), HasSubstr("eidolon_predicted_limit_seconds{limit=\"host\",namespace=\"team\","
+                                "simulation_job=\"llama\",suggestion=\"CUDA graphs\"} 0.25"));
+  EXPECT_THAT(Page(), HasSubstr("eidolon_predicted_limit_seconds{limit=\"compute\""));
+  EXPECT_THAT(Page(), HasSubstr("suggestion=\"CUDA graphs\"} 0.25"));
+  EXPECT_THAT(Page(), Not(HasSubstr("eidolon_predicted_gain_ratio{limit=\"compute\"")));
+  EXPECT_THAT(Page(), Not(HasSubstr("3.5 ms")));
+
+  prediction.diagnosis.erase(prediction.diagnosis.begin());
+  metrics_.SetPrediction("team", "llama", prediction);
+  EXPECT_THAT(Page(), Not(HasSubstr("limit=\"host\"")));
+}
+
+TEST_F(MetricsTest, AJobRunsUntilItIsOverAndThenNamesTheLineThatFailed) {
+  metrics_.SetRunning("team", "llama");
+  metrics_.SetProgress("team", "llama", {.percent = 25, .remaining_seconds = 90}, {});
+  EXPECT_THAT(Page(), HasSubstr("eidolon_job_state{namespace=\"team\",reason=\"\",simulation_job="
+                                "\"llama\",state=\"Running\",where=\"\"} 1"));
+  EXPECT_THAT(Page(), HasSubstr("eidolon_job_remaining_seconds{namespace=\"team\","
+                                "simulation_job=\"llama\"} 90"));
+
+  metrics_.FinishJob("team", "llama", "Failed", "CommandFailed",
+                     "exit status 1: ValueError: secret (train.py:12); last lines (other.py:3)");
+  EXPECT_THAT(Page(), Not(HasSubstr("state=\"Running\"")));
+  EXPECT_THAT(Page(), HasSubstr("state=\"Failed\",where=\"train.py:12\"} 1"));
+  EXPECT_THAT(Page(), HasSubstr("eidolon_job_remaining_seconds{namespace=\"team\","
+                                "simulation_job=\"llama\"} 0"));
+  EXPECT_THAT(Page(), Not(HasSubstr("secret")));
+}
+
+TEST_F(MetricsTest, AMessageWithoutALineNamesNone) {
+  for (const char* message : {"8 iterations (of 10)", "no", "out of memory; last lines (a.py:3)"}) {
+    metrics_.FinishJob("team", "llama", "Failed", "OutOfMemory", message);
+    EXPECT_THAT(Page(), HasSubstr("where=\"\"} 1")) << message;
+  }
 }
 
 TEST_F(MetricsTest, ASweepHasItsPointsByPhaseUntilItIsDeleted) {
