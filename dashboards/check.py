@@ -172,7 +172,7 @@ def main():
     problems = [f"{path.name}: {problem}" for path in sorted(FOLDER.glob("*.json")) for problem in check(path, *known)]
     problems += undrawn([path.read_text() for path in FOLDER.glob("*.json")], RULES.read_text())
     problems += check_names(json.loads(OPENAPI.read_text()))
-    problems += pictures.problems_of(pictures.PICTURES)
+    problems += pictures.problems_of()
     print("\n".join(problems) or f"{len(list(FOLDER.glob('*.json')))} dashboards are as they should be")
     return 1 if problems else 0
 

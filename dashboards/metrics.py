@@ -37,9 +37,9 @@ there are at most: the labels of a job are gone when the job is deleted, or when
 those of a sweep, when it is deleted or 200 other sweeps have ended after it. The agent's `DCGM_FI_*` have the names,
 labels and units of NVIDIA's dcgm-exporter; [NVML](../../nvml.md) says what each is.
 
-The dashboards, drawn from the data of a real run (not screenshots of Grafana; `dashboards/pictures.py` draws them anew):
-[job](../../dashboards/job.svg), [fabric](../../dashboards/fabric.svg), [sweep](../../dashboards/sweep.svg),
-[fleet](../../dashboards/fleet.svg).
+The dashboards, drawn by Grafana's own components from the data of a real run (`e2e/page/dashboards` draws them anew):
+[job](../../dashboards/job.png), [fleet](../../dashboards/fleet.png), [sweep](../../dashboards/sweep.png),
+[fabric](../../dashboards/fabric.png).
 """
 
 

@@ -3,12 +3,13 @@
 # multi-call program), etcd, coredns, helm, prometheus, and the images. Needs Go, gcc, python3 and the
 # Debian packages of packages.txt. Does nothing for what is already there.
 #
-#   build.sh          all
-#   build.sh core     without Prometheus and without other people's systems: what the short form of the test needs
+#   build.sh              all
+#   build.sh prometheus   Prometheus alone
+#   build.sh core         without Prometheus and without other people's systems: what the short form of the test needs
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/env.sh"
 extent=${1:-all}
-case $extent in all|core) ;; *) die "unknown argument '$extent'; use no argument or core" ;; esac
+case $extent in all|core|prometheus) ;; *) die "unknown argument '$extent'; use no argument, core or prometheus" ;; esac
 mkdir -p "$bin" "$img"
 export CGO_ENABLED=0
 
@@ -43,16 +44,17 @@ compile() {
 exec 9>"$KUBE_CACHE/lock"
 flock -n 9 || { say "waiting for another build in $KUBE_CACHE"; flock 9; }
 here_all() { local n; for n in "$@"; do [ -x "$bin/$n" ] || return 1; done; }
-here_all kube etcd coredns helm ||
+[ "$extent" = prometheus ] || here_all kube etcd coredns helm ||
     compile "Kubernetes $KUBE_VERSION, etcd $ETCD_VERSION, CoreDNS $COREDNS_VERSION, Helm $HELM_VERSION" \
         ./kube ./etcd ./coredns helm.sh/helm/v3/cmd/helm
 for c in kube-apiserver kube-controller-manager kube-scheduler kube-proxy kubelet kubectl; do
-    ln -sf kube "$bin/$c"
+    [ "$extent" = prometheus ] || ln -sf kube "$bin/$c"
 done
 if [ "$extent" != core ]; then
     here_all prometheus promtool || compile "Prometheus $PROMETHEUS_VERSION" \
         github.com/prometheus/prometheus/cmd/prometheus github.com/prometheus/prometheus/cmd/promtool
 fi
+[ "$extent" != prometheus ] || exit 0
 mk() { python3 "$here/../mkimage.py" "$@"; }
 if [ ! -e "$img/pause.tar" ]; then
     gcc -Os -static -o "$img/pause" -x c - <<'END'
