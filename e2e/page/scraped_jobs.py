@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 QUICKSTART = ROOT / "e2e/scenarios/quickstart/train.py"
 JOB, OTHER, BROKEN, RUNNING = "llama-h100", "llama-b200", "llama-broken", "llama-again"
 GPU_OF = {JOB: "H100-SXM5-80GB", OTHER: "B200-SXM-180GB", RUNNING: "H100-SXM5-80GB"}
-STEPS_DONE, STEPS_UNENDING = 150, 100_000
+STEPS_DONE, STEPS_UNENDING = 80, 100_000
 ARGUMENTS = ("--layers", "2", "--length", "2048", "--hidden", "4096")
 
 

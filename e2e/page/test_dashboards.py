@@ -61,7 +61,8 @@ def screen(chromium, recorded, pictures):
             chosen = {"Data source": "Prometheus", "Namespace": "default" if name in ("job", "sweep") else "All"}
             chosen |= {"Job": job} if name == "job" else {}
             tab = drawn(tabs, board, answers[name, job], chosen, start, end)
-            assert not unknown_units(tab, board)
+            unknown = unknown_units(tab, board)
+            assert not unknown, f"Grafana does not know the units {unknown}"
             if pictures:
                 tab.screenshot(path=pictures / f"{picture}.png")
                 note_drawn(name, pictures)

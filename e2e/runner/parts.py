@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -97,7 +98,7 @@ def of_release():
         suite("docs", "docs", "-n", "2", seconds=60, processors=0.9 * CORES, **on_build, minutes=25,
               narrow=pages_alone),
         suite("wheel", "wheel/test_wheel.py", command=("e2e/wheel/test", "venv"), seconds=70, **on_build, turn=0),
-        suite("page", "page", seconds=100, processors=0.6, **with_packages("chromium")),
+        suite("page", "page", seconds=150, processors=0.6, **with_packages("chromium", *npm())),
         suite("compatibility", "compatibility/test_rows.py", command=("e2e/compat", "--short"), seconds=200, processors=0.8,
               **on_build, minutes=25),
         Part("torture", ("e2e/torture", "--seed", "commit", "--minutes", "2"), 130, 1.2, **on_build, turn=2, shows=6),
@@ -109,6 +110,11 @@ def of_release():
 
 def pages_alone(pages):
     return ("-k", f"not commands_of_a_page or {' or '.join(sorted(pages))}")
+
+
+def npm():
+    """Packages that bring npm; none where a Node.js from elsewhere has brought it."""
+    return () if shutil.which("npm") else ("npm",)
 
 
 def kube_packages():
