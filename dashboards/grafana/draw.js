@@ -1,16 +1,16 @@
 // Draws one dashboard with Grafana's own components, at the size of the window.
 //
-// window.drawDashboard(board, answers, range) is called once per page. `answers`: for each panel's id, for each query
-// Prometheus' answer ({result: [{metric, values}]}); `range`: {from, to} in Unix milliseconds; `chosen`:
-// the values of the dashboard's variables, by label.
+// window.drawDashboard(board, answers, range, chosen) is called once per page. `answers`: for each panel's id, for each
+// query Prometheus' answer ({result: [{metric, values}]}); `range`: {from, to} in Unix milliseconds; `chosen`: the values
+// of the dashboard's variables, by label.
 import {
     applyFieldOverrides, cacheFieldDisplayNames, createTheme, dateTime, EventBusSrv, FieldColorModeId, FieldType,
-    getDisplayValueAlignmentFactors, getFieldDisplayValues, getValueFormats, identityOverrideProcessor, Registry, standardTransformers,
-    standardTransformersRegistry, transformDataFrame, VizOrientation,
+    getDisplayValueAlignmentFactors, getFieldDisplayValues, getValueFormats, identityOverrideProcessor, Registry,
+    standardTransformers, standardTransformersRegistry, transformDataFrame, VizOrientation,
 } from "@grafana/data";
 import {
-    BigValue, BigValueColorMode, BigValueGraphMode, BigValueTextMode, GlobalStyles, PanelChrome,
-    PanelContextProvider, ThemeContext, TimeSeries, VizRepeater, BarGauge,
+    BarGauge, BigValue, BigValueColorMode, BigValueGraphMode, BigValueTextMode, GlobalStyles, PanelChrome,
+    PanelContextProvider, ThemeContext, TimeSeries, VizRepeater,
 } from "@grafana/ui";
 import { TableNG } from "@grafana/ui/unstable";
 import { createElement as h } from "react";
@@ -18,7 +18,7 @@ import { createRoot } from "react-dom/client";
 import { firstValueFrom } from "rxjs";
 
 const COLUMNS = 24, ROW = 30, GAP = 8; // Of Grafana's dashboard grid, in pixels.
-// Height of what Grafana shows above the grid: its own bar, and the dashboard's variables.
+// Heights that Grafana has above the grid: its own bar, and the dashboard's variables.
 const BAR = 40, VARIABLES = 56;
 const theme = createTheme({ colors: { mode: "light" } });
 // Grafana's defaults for options of time series.
@@ -91,10 +91,8 @@ async function framesOf(panel, answers) {
     const defaults = panel.fieldConfig.defaults;
     const custom = panel.type === "timeseries" ? LINES : panel.type === "table" ? CELLS : {};
     const byPalette = { mode: panel.type === "timeseries" ? FieldColorModeId.PaletteClassic : FieldColorModeId.Thresholds };
-    const plain = { mode: "absolute", steps: [{ value: -Infinity, color: "green" }] };
-    const thresholds = defaults.thresholds
-        ? { ...defaults.thresholds, steps: defaults.thresholds.steps.map((step) => ({ ...step, value: step.value ?? -Infinity })) }
-        : plain;
+    const { mode, steps } = defaults.thresholds ?? { mode: "absolute", steps: [{ value: null, color: "green" }] };
+    const thresholds = { mode, steps: steps.map((step) => ({ ...step, value: step.value ?? -Infinity })) };
     const data = applyFieldOverrides({
         data: frames, theme, replaceVariables: (text) => text, timeZone: "utc", fieldConfigRegistry: registry,
         fieldConfig: {
@@ -113,10 +111,12 @@ function repeated(panel, frames, width, height, draw) {
         data: frames, sparkline: options.graphMode !== "none" && panel.type === "stat", timeZone: "utc",
     });
     return h(VizRepeater, {
-        getValues, getAlignmentFactors: getDisplayValueAlignmentFactors, width, height, source: frames, renderCounter: 0, autoGrid: true, itemSpacing: 3,
+        getValues, getAlignmentFactors: getDisplayValueAlignmentFactors, width, height, source: frames,
+        renderCounter: 0, autoGrid: true, itemSpacing: 3,
         orientation: options.orientation === "horizontal" ? VizOrientation.Horizontal
             : options.orientation === "vertical" ? VizOrientation.Vertical : VizOrientation.Auto,
-        renderValue: ({ value, width, height, count, alignmentFactors }) => draw(value, { width, height, count, alignmentFactors }),
+        renderValue: ({ value, width, height, count, alignmentFactors }) =>
+            draw(value, { width, height, count, alignmentFactors }),
     });
 }
 
