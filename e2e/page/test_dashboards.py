@@ -24,7 +24,7 @@ SCREENS = {
     }),
     "failed": ("job", BROKEN, {"Did it fail, and where": r"CommandFailed script\.py:\d+\s+Failed"}),
     "running": ("job", RUNNING, {
-        "Did it fail, and where": "Running",
+        "Did it fail, and where": r"measures iterations\s+Running",
         "When will it be done: time left": r"\d+ (second|minute|hour|day|week)",
     }),
     "fleet": ("fleet", JOB, {
@@ -37,8 +37,11 @@ SCREENS = {
 }  # fmt: skip
 # Screens with panels that may be empty: these jobs did not measure everything.
 UNKNOWN = {"failed", "running"}
-# Names of metrics, and of units and options that Grafana does not know, are shown as they are written.
-RAW = re.compile(r"eidolon_|\bundefined\b|\bNaN\b|\bnull\b|percentunit|sishort|dtduration|\{\{|_communication| Mil\b")
+# Names of metrics, and of units and options that Grafana does not know, are shown as they are written; so are all labels
+# of a series whose legend is empty.
+RAW = re.compile(
+    r"eidolon_|\bundefined\b|\bNaN\b|\bnull\b|percentunit|sishort|dtduration|\{\{|_communication| Mil\b|\w=\""
+)
 
 
 @pytest.fixture(scope="session")
