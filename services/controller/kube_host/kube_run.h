@@ -67,8 +67,7 @@ struct KubeRun {
   void NotePod(const nlohmann::json& pod);
   reconcile::RunFacts Facts(std::int64_t now_ns);
   agents::Assignment MakeAssignment(std::uint32_t server) const;
-
- private:
+  // Returns progress, prediction with its diagnosis, and cost. Requires: `run` is set.
   job::JobStatus Status(std::int64_t now_ns);
 };
 
