@@ -1,9 +1,11 @@
 // A failed connection and an answer of 429 or 5xx are tried again, with one exception: a POST whose
 // answer was lost may have been carried out and must not happen twice. The other methods are
-// idempotent here. The first try may use an idle connection, which the server may have closed
-// meanwhile, so later tries open new ones. The token is read again every 30 s, because the kubelet
-// rotates the file. The mutex guards token and idle connections and is never held during a request.
-// A list is read in pages, and a watch begins at the version of the last page.
+// idempotent here. All tries of a request share one limit of time: no pause that the server asks
+// for goes beyond it, and none follows the last try. The first try may use an idle connection,
+// which the server may have closed meanwhile, so later tries open new ones. The token is read again
+// every 30 s, because the kubelet rotates the file. The mutex guards token and idle connections and
+// is never held during a request. A list is read in pages, and a watch begins at the version of the
+// last page.
 #include "services/controller/kube/client.h"
 
 #include <httplib.h>
@@ -14,6 +16,7 @@
 #include <iterator>
 
 #include "services/base/text.h"
+#include "services/controller/kube/retry.h"
 
 namespace eidolon::controller::kube {
 namespace {
@@ -21,12 +24,13 @@ namespace {
 using base::StrCat;
 using nlohmann::json;
 
-constexpr std::chrono::seconds kRequestTimeout(20);
+// Of one request, with its repetitions and the pauses between them.
+constexpr std::chrono::milliseconds kRequestLimit(20'000);
+constexpr std::chrono::milliseconds kConnectLimit(10'000);
 constexpr std::int64_t kTokenLifeNs = 30'000'000'000;
 constexpr std::size_t kIdleMax = 16;
 constexpr std::int64_t kIdleNs = 20'000'000'000;
 constexpr std::size_t kPageSize = 500;
-constexpr int kTries = 4;
 constexpr char kAccountFolder[] = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 std::string Escape(const std::string& text) {
@@ -127,13 +131,13 @@ Client::Client(ApiServer server, const base::RealClock& clock)
 
 Client::~Client() = default;
 
-std::unique_ptr<httplib::Client> Client::Connect(std::chrono::seconds read_timeout) const {
+std::unique_ptr<httplib::Client> Client::Connect(std::chrono::milliseconds read_timeout) const {
   auto client = std::make_unique<httplib::Client>(server_.url);
   if (!server_.ca_file.empty()) client->set_ca_cert_path(server_.ca_file);
   client->enable_server_certificate_verification(true);
   client->set_keep_alive(true);
   client->set_tcp_nodelay(true);
-  client->set_connection_timeout(10);
+  client->set_connection_timeout(std::min(kConnectLimit, read_timeout));
   client->set_read_timeout(read_timeout);
   return client;
 }
@@ -176,14 +180,22 @@ Answer<Client::Reply> Client::Send(const Request& request) {
     }
   }
   if (!request.body.empty()) http.set_header("Content-Type", request.content_type);
+  const std::int64_t begin_ns = clock_.MonotonicNs();
+  const auto left = [&] {
+    const std::chrono::nanoseconds taken(clock_.MonotonicNs() - begin_ns);
+    return std::chrono::duration_cast<std::chrono::milliseconds>(kRequestLimit - taken);
+  };
   Refusal last;
-  for (int attempt = 0; attempt < kTries; ++attempt) {
+  for (int tries = 1; tries <= kTriesMax; ++tries) {
+    const std::chrono::milliseconds limit = left();
+    if (limit.count() <= 0) break;
     const std::string token = Token();
     http.headers.erase("Authorization");
     if (!token.empty()) http.set_header("Authorization", "Bearer " + token);
     // The server closes what was idle for long: after a failure only new connections are tried.
-    std::unique_ptr<httplib::Client> connection = attempt == 0 ? TakeIdle() : nullptr;
-    if (connection == nullptr) connection = Connect(kRequestTimeout);
+    std::unique_ptr<httplib::Client> connection = tries == 1 ? TakeIdle() : nullptr;
+    if (connection == nullptr) connection = Connect(limit);
+    connection->set_read_timeout(limit);
     ++requests_;
     const auto result = connection->send(http);
     if (!result) {
@@ -200,8 +212,9 @@ Answer<Client::Reply> Client::Send(const Request& request) {
     }
     last = ToRefusal(result->status, result->body);
     if (last.IsTooLarge()) break;
-    const auto wait = base::ParseInteger(result->get_header_value("Retry-After"));
-    std::this_thread::sleep_for(std::chrono::milliseconds(wait ? *wait * 1000 : 100 << attempt));
+    const auto pause = PauseBeforeRetry(tries, result->get_header_value("Retry-After"), left());
+    if (!pause) break;
+    std::this_thread::sleep_for(*pause);
   }
   return std::unexpected(last);
 }

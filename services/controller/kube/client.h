@@ -72,7 +72,9 @@ enum class Propagation { kBackground, kForeground };
 // Called with each event of a watch: "ADDED", "MODIFIED", "DELETED", "BOOKMARK". False ends it.
 using WatchEvent = std::function<bool(const std::string& type, nlohmann::json object)>;
 
-// Thread safe. Every call ends: 20 s without an answer are an error.
+// Thread safe. Every request ends: 10 s without a connection or 20 s without an answer are an
+// error. All repetitions and the pauses that the server asks for share these 20 s. A request takes
+// longer only while its answer keeps coming in.
 class Client {
  public:
   Client(ApiServer server, const base::RealClock& clock);
@@ -139,7 +141,7 @@ class Client {
                           Propagation propagation, const std::string& uid);
   // A kept connection that was used lately; nothing when there is none.
   std::unique_ptr<httplib::Client> TakeIdle();
-  std::unique_ptr<httplib::Client> Connect(std::chrono::seconds read_timeout) const;
+  std::unique_ptr<httplib::Client> Connect(std::chrono::milliseconds read_timeout) const;
   std::string Token();
 
   const ApiServer server_;

@@ -170,6 +170,34 @@ TEST_F(ClientTest, TriesAgainWhenTheServerIsBusy) {
   EXPECT_EQ(calls, 3);
 }
 
+TEST_F(ClientTest, WaitsForAServerThatIsBusyNoLongerThanACallMayTake) {
+  FakeServer server([](const Call&) {
+    Reply busy = Status(429, "TooManyRequests");
+    busy.retry_after = "3600";
+    return busy;
+  });
+  Client client({.url = server.url(), .ca_file = {}, .token_file = {}}, clock_);
+
+  const auto refused = client.Get(kJobs, {"n", "a"});
+
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().status, 429);
+  EXPECT_EQ(server.calls().size(), 1u);
+}
+
+TEST_F(ClientTest, AllTriesOfARequestShareItsTime) {
+  FakeServer server([&](const Call&) {
+    clock_.AdvanceSeconds(11);
+    Reply busy = Status(503, "ServiceUnavailable");
+    busy.retry_after = "0";
+    return busy;
+  });
+  Client client({.url = server.url(), .ca_file = {}, .token_file = {}}, clock_);
+
+  EXPECT_EQ(client.Get(kJobs, {"n", "a"}).error().status, 503);
+  EXPECT_EQ(server.calls().size(), 2u);
+}
+
 TEST_F(ClientTest, AppliesAsItsOwnFieldManager) {
   FakeServer server([](const Call&) { return Json(Object("a", "1")); });
   Client client({.url = server.url(), .ca_file = {}, .token_file = {}}, clock_);
