@@ -50,6 +50,31 @@ Descriptor Bind(const addrinfo& at) {
   return socket;
 }
 
+// Removes the socket that an earlier process has left at the path. Fails if anything else is there.
+Result<void> RemoveAbandoned(const sockaddr_un& address) {
+  struct stat status = {};
+  if (lstat(address.sun_path, &status) != 0) {
+    if (errno == ENOENT) return {};
+    return Fail(ErrorCode::kUnavailable, std::strerror(errno));
+  }
+  if (!S_ISSOCK(status.st_mode)) {
+    return Fail(ErrorCode::kFailedPrecondition,
+                "the path exists and is not a socket; remove it, or name another path");
+  }
+  const Descriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const bool connects =
+      connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  // EAGAIN: the listener has as many waiting connections as it takes.
+  if (connects || errno == EAGAIN) {
+    return Fail(ErrorCode::kAlreadyExists,
+                "another process listens on this socket; end it, or name another path");
+  }
+  if (errno != ECONNREFUSED || unlink(address.sun_path) != 0) {
+    return Fail(ErrorCode::kUnavailable, std::strerror(errno));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Descriptor> ListenUnix(const std::string& path) {
@@ -60,8 +85,8 @@ Result<Descriptor> ListenUnix(const std::string& path) {
                 StrCat("the path of a socket may have ", sizeof address.sun_path - 1, " bytes"));
   }
   std::copy(path.begin(), path.end(), address.sun_path);
+  if (auto removed = RemoveAbandoned(address); !removed) return std::unexpected(removed.error());
   Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  unlink(path.c_str());
   // Nobody connects before listen, and by then it is its owner's alone.
   if (!socket.valid() ||
       bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||

@@ -17,8 +17,8 @@ struct Listener {
 // Longest path of a Unix socket (unix(7)).
 inline constexpr std::size_t kUnixPathBytesMax = 107;
 
-// Listens on a path that its owner alone may connect to; a socket that nobody listens on any more
-// is replaced.
+// Listens on a path that its owner alone may connect to. Replaces a socket that no process listens
+// on; fails if another one does, or if the path is not a socket.
 base::Result<Descriptor> ListenUnix(const std::string& path);
 
 // Listens on a host's address (a name, 127.0.0.1, ::1 or [::1]); port 0 takes a free one.
