@@ -282,6 +282,17 @@ TEST_F(RestServerTest, SendsAnEventForEveryChangeAndOneAtTheEnd) {
   EXPECT_THAT(text, ::testing::EndsWith("event: end\ndata: {\"reason\":\"over\"}\n\n"));
 }
 
+TEST_F(RestServerTest, SendsEventsWhoseTextIsNotUtf8) {
+  Post(kServedJob);
+  api_.SetPhase("a", "broken \xff", true);
+
+  const auto answer = client_.Get(std::string(kServedJobs) + "/a/events");
+
+  ASSERT_TRUE(answer);
+  EXPECT_THAT(answer->body, HasSubstr("\"phase\":\"broken \xEF\xBF\xBD\""));
+  EXPECT_THAT(answer->body, ::testing::EndsWith("event: end\ndata: {\"reason\":\"over\"}\n\n"));
+}
+
 TEST_F(RestServerTest, RefusesMoreStreamsThanAllowed) {
   Post(kServedJob);
   const std::string path = std::string(kServedJobs) + "/a/events";

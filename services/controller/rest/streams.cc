@@ -119,7 +119,7 @@ void StreamEvents(AwaitObject await, const Stream& stream, httplib::Response* re
           seen = change->version;
           waits = 0;
           text +=
-              base::StrCat("id: ", seen, "\nevent: status\ndata: ", change->object.dump(), "\n\n");
+              base::StrCat("id: ", seen, "\nevent: status\ndata: ", TextOf(change->object), "\n\n");
         } else if (++waits % kWaitsPerHeartbeat == 0) {
           text += ": still here\n\n";
         }
