@@ -82,7 +82,7 @@ json ScalarToJson(const std::string& text, bool plain) {
   if (text == "true" || text == "True" || text == "TRUE") return true;
   if (text == "false" || text == "False" || text == "FALSE") return false;
   std::string_view unsigned_text = text;
-  if (text.starts_with('+')) unsigned_text.remove_prefix(1);
+  if (text.starts_with('+') && !text.starts_with("+-")) unsigned_text.remove_prefix(1);
   if (const auto integer = base::ParseInteger(unsigned_text)) return *integer;
   if (const auto number = base::ParseNumber(unsigned_text)) return *number;
   return text;

@@ -28,6 +28,14 @@ TEST(DocumentTest, TypesPlainScalarsAndKeepsQuotedOnesAsText) {
   EXPECT_EQ(documents->front(), expected);
 }
 
+TEST(DocumentTest, ANumberHasOneSign) {
+  const auto documents = ParseYaml("{a: +5, b: +.5, c: +-5, d: ++5, e: +-0.5, f: -+5}");
+
+  ASSERT_TRUE(documents);
+  EXPECT_EQ(documents->front(),
+            json({{"a", 5}, {"b", 0.5}, {"c", "+-5"}, {"d", "++5"}, {"e", "+-0.5"}, {"f", "-+5"}}));
+}
+
 TEST(DocumentTest, SaysWhereTheYamlIsWrong) {
   const auto documents = ParseDocuments("a: 1\nb: [1, 2\nc: 3\n");
 
