@@ -1,7 +1,8 @@
 // The output of a job's command: appended by the controller while agents send lines, read by
-// anybody who knows a byte offset. A line torn by a crash is left out. The disk holds a bounded
-// part of it, the first half and about the last half; offsets count what was left out between them
-// too.
+// anybody who knows a byte offset. Of a line torn by a crash, readers get the text that was
+// written, once the log is opened again; a line torn before its text begins is left out. The disk
+// holds a bounded part of it, the first half and about the last half; offsets count what was left
+// out between them too.
 //
 //   7.log         the head: bytes 0 to at most half of the bound
 //   7.log.tail/N  segments of the tail; N is the offset of the first byte. The oldest goes first.

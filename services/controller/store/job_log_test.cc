@@ -55,7 +55,21 @@ TEST(JobLogTest, ALineTornByACrashIsClosedAndTheNextOneReadable) {
 
   const auto chunk = ReadLog(root / "1.log", 0, 4096);
   ASSERT_EQ(chunk->entries.size(), 3u);
+  EXPECT_EQ(chunk->entries[1].text, "to");
   EXPECT_EQ(chunk->entries[2].text, "three");
+}
+
+TEST(JobLogTest, ALineTornBeforeItsTextIsLeftOut) {
+  const testing::TemporaryDirectory root;
+  std::ofstream(root / "1.log") << "0\t1\t5\tone\n0\t1\t6";
+
+  auto log = JobLog::Open(root / "1.log", job::kLogBytesDefault);
+  ASSERT_TRUE((*log)->Append({.text = "three"}));
+
+  const auto chunk = ReadLog(root / "1.log", 0, 4096);
+  ASSERT_EQ(chunk->entries.size(), 2u);
+  EXPECT_EQ(chunk->entries[1].text, "three");
+  EXPECT_EQ(chunk->next_offset, (*log)->size());
 }
 
 TEST(JobLogTest, ReadsALineLongerThanTheBufferInPieces) {
