@@ -1,8 +1,9 @@
 // A replay is an ordinary job whose spec names a recording, so everything behind the document is
-// the same as for a run. The spec is built from a list of fields that a replay keeps; what only a
-// running program needs (code, outputs) is left out, and folding is off, as a recording has every
-// rank. A replay without changes gives the prediction of its run to the last digit, and
-// ArePredictedAlike compares exactly that: times in picoseconds, memory, breakdown and coverage.
+// the same as for a run. controller/sweep/sweep.h says which fields of the recorded spec a replay
+// keeps, for this command and for sweeps alike: what only a running program needs (code, outputs)
+// is left out, and folding is off, as a recording has every rank. A replay without changes gives
+// the prediction of its run to the last digit, and ArePredictedAlike compares exactly that: times
+// in picoseconds, memory, breakdown and coverage.
 #include "services/cli/replay_document.h"
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include "services/controller/job/metadata.h"
 #include "services/controller/shown/document_fields.h"
 #include "services/controller/shown/report_line.h"
+#include "services/controller/sweep/sweep.h"
 
 namespace eidolon::cli {
 
@@ -68,20 +70,11 @@ void ChangeCluster(const ReplayChanges& changes, json* cluster) {
 
 json MakeReplayDocument(const RecordedJob& recorded, const std::string& path,
                         const ReplayChanges& changes) {
-  const json& old = recorded.job["spec"];
-  json spec = json::object();
-  for (const char* name : {"cluster", "servers", "ranksPerServer", "command", "env", "iterations",
-                           "hostModel", "variation", "variationSeed", "values", "limits"}) {
-    if (old.contains(name)) spec[name] = old[name];
-  }
-  // Made before GPUs of a job differed.
-  if (!spec.contains("variation")) spec["variation"] = "none";
-  if (spec.contains("values")) spec["values"].erase("declared");
+  json spec = controller::sweep::ReplaySpecOfRecorded(recorded.job["spec"], path);
   ChangeCluster(changes, &spec["cluster"]);
   if (changes.tokens > 0) spec["iterations"]["tokens"] = changes.tokens;
   if (changes.samples > 0) spec["iterations"]["samples"] = changes.samples;
-  spec["folding"] = {{"mode", "off"}};
-  spec["replay"] = {{"recording", path}, {"hostFactor", changes.host_factor}};
+  spec["replay"]["hostFactor"] = changes.host_factor;
   if (changes.kernel_factor != 1) spec["replay"]["kernelFactor"] = changes.kernel_factor;
   if (changes.communication_factor != 1) {
     spec["replay"]["communicationFactor"] = changes.communication_factor;

@@ -42,7 +42,7 @@ base::Result<void> FillInJob(json* document) {
   if (!head.is_object() || !head.contains(spec) || !head[spec].is_object()) {
     return base::Fail(ErrorCode::kCorrupt, "the recording does not say what was run");
   }
-  json job = sweep::ReplaySpecOf(head[spec], "");
+  json job = sweep::ReplaySpecOfRecorded(head[spec], "");
   job.erase("replay");
   (*document)[at_job] = std::move(job);
   return {};

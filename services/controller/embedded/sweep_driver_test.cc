@@ -8,6 +8,7 @@
 #include <fstream>
 #include <thread>
 
+#include "services/contract/recording/recording_file.h"
 #include "services/controller/embedded/controller_fixture_test.h"
 
 namespace eidolon::controller::embedded {
@@ -113,6 +114,21 @@ TEST_F(SweepDriverTest, RefusesWhatCannotBeSwept) {
               HasSubstr("/spec/recording"));
   CreateSweep(Sweep());
   EXPECT_EQ(sweeps().CreateSweep("default", Sweep()).error().code, base::ErrorCode::kAlreadyExists);
+}
+
+TEST_F(SweepDriverTest, GpusOfARecordingThatDoesNotSayAreAlike) {
+  const std::string path = root_ / "old.eidrec";
+  std::ofstream file(path, std::ios::binary);
+  recording::WriteJob(json({{"job", Job("old")}, {"status", json::object()}}).dump(), &file);
+  file.close();
+  json document = Sweep({{"replay.hostFactor", {1}}});
+  document["spec"].erase("job");
+  document["spec"]["recording"] = path;
+
+  const auto created = sweeps().CreateSweep("default", document);
+
+  ASSERT_TRUE(created) << created.error().message;
+  EXPECT_EQ((*created)["spec"]["job"]["variation"], "none");
 }
 
 TEST_F(SweepDriverTest, PointsThatDescribeNoJobAndNamesThatAreTakenAreResults) {

@@ -358,4 +358,10 @@ json ReplaySpecOf(const json& spec, const std::string& recording) {
   return replay;
 }
 
+json ReplaySpecOfRecorded(json spec, const std::string& recording) {
+  spec.erase("replay");
+  if (!spec.contains("variation")) spec["variation"] = "none";
+  return ReplaySpecOf(spec, recording);
+}
+
 }  // namespace eidolon::controller::sweep

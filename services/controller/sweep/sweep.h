@@ -69,5 +69,8 @@ std::string TextOf(const nlohmann::json& value);
 // The spec that replays a recording of a job of this spec: what of it says how, not what, to
 // predict.
 nlohmann::json ReplaySpecOf(const nlohmann::json& spec, const std::string& recording);
+// The same of the spec that a recording holds, whose own `replay` is left out. Without a variation
+// it is of a version in which all GPUs of a job were alike, whereas today's default is another.
+nlohmann::json ReplaySpecOfRecorded(nlohmann::json spec, const std::string& recording);
 
 }  // namespace eidolon::controller::sweep

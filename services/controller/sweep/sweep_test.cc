@@ -74,6 +74,23 @@ TEST(SweepTest, KnowsWhatARecordingAnswers) {
   EXPECT_FALSE(IsReplayed("env.BATCH"));
 }
 
+TEST(SweepTest, AReplayKeepsWhatSaysHowToPredict) {
+  const json spec = {{"cluster", {{"servers", 2}}},        {"workingDirectory", "/gone"},
+                     {"outputs", {{"recording", true}}},   {"hostModel", {{"kind", "fixed"}}},
+                     {"values", {{"declared", "a list"}}}, {"replay", {{"hostFactor", 2}}}};
+
+  json replay = ReplaySpecOf(spec, "/a.eidrec");
+
+  EXPECT_EQ(replay, json({{"cluster", {{"servers", 2}}},
+                          {"hostModel", {{"kind", "fixed"}}},
+                          {"values", json::object()},
+                          {"folding", {{"mode", "off"}}},
+                          {"replay", {{"hostFactor", 2}, {"recording", "/a.eidrec"}}}}));
+  replay["replay"].erase("hostFactor");
+  replay["variation"] = "none";
+  EXPECT_EQ(ReplaySpecOfRecorded(spec, "/a.eidrec"), replay) << "recorded before GPUs differed";
+}
+
 TEST(SweepTest, PutsValuesIntoTheJob) {
   json job = {{"spec", {{"env", {{{"name", "BATCH"}, {"value", "1"}}}}}}};
   ApplyPoint({{"env.BATCH", 8}, {"cluster.server.nics.gbps", 800}}, &job);
