@@ -29,7 +29,8 @@ struct Assignment {
   std::uint64_t sent_output_bytes_max = 0;
 };
 
-// Sends to one connected agent. Thread safe; sending to an agent that is gone does nothing.
+// Sends to one connected agent. Thread safe; sending to an agent that is gone does nothing. The
+// agent receives its assignment before anything else.
 class AgentLink {
  public:
   virtual ~AgentLink() = default;

@@ -1,6 +1,7 @@
 // The bidirectional stream is the session: its end means that the agent is gone. The first report
 // is Hello, whose token says for which server of which job the agent speaks; no later report names
 // either. The handler's thread belongs to the stream, and other threads write to it by the link.
+// The job may be stopped as soon as Attach has the link, so a stop waits there for the assignment.
 // gRPC frees the stream when AgentSession returns, so Close takes the pointer away under the lock
 // that also orders the writes. Reports of an unknown kind are ignored, which lets a newer agent
 // work with this controller.
@@ -9,6 +10,8 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 
 #include "services/contract/folding/wire/fold_message.h"
 #include "services/controller/agents/agent_report.h"
@@ -20,19 +23,33 @@ namespace {
 
 using Stream = grpc::ServerReaderWriter<v1::ControllerCommand, v1::AgentReport>;
 
-// Writes to the stream until the session's thread closes the link.
+v1::ControllerCommand ToStop(const std::string& reason) {
+  v1::ControllerCommand command;
+  command.mutable_stop()->set_reason(reason);
+  return command;
+}
+
+// Writes to the stream until the session's thread closes the link. The assignment comes first: an
+// agent takes any other command in its place for an error, and would end without an outcome.
 class StreamLink final : public AgentLink {
  public:
   explicit StreamLink(Stream* stream) : stream_(stream) {}
 
+  // Before the assignment, the stop is kept and follows it.
   void SendStop(const std::string& reason) override {
-    v1::ControllerCommand command;
-    command.mutable_stop()->set_reason(reason);
-    Send(command);
-  }
-  void Send(const v1::ControllerCommand& command) {
     const std::lock_guard lock(mutex_);
-    if (stream_ != nullptr) stream_->Write(command);
+    if (!is_assigned_) {
+      early_stop_ = reason;
+      return;
+    }
+    if (stream_ != nullptr) stream_->Write(ToStop(reason));
+  }
+  // Call once, from the session's thread.
+  void SendAssignment(const v1::ControllerCommand& assignment) {
+    const std::lock_guard lock(mutex_);
+    stream_->Write(assignment);
+    is_assigned_ = true;
+    if (early_stop_) stream_->Write(ToStop(*early_stop_));
   }
   void Close() {
     const std::lock_guard lock(mutex_);
@@ -40,8 +57,10 @@ class StreamLink final : public AgentLink {
   }
 
  private:
-  std::mutex mutex_;  // Guards stream_ and makes writes one after another.
+  std::mutex mutex_;  // Guards what follows and makes writes one after another.
   Stream* stream_;
+  bool is_assigned_ = false;
+  std::optional<std::string> early_stop_;  // The reason of a stop that came before the assignment.
 };
 
 void FillDeclarations(const job::ValuesSpec& values, v1::Assignment* assignment) {
@@ -154,7 +173,7 @@ grpc::Status ControllerService::AgentSession(grpc::ServerContext* /*context*/, S
     link->Close();
     return runtime::ToStatus(assignment.error());
   }
-  link->Send(ToCommand(*assignment));
+  link->SendAssignment(ToCommand(*assignment));
   while (stream->Read(&report)) Handle(assignment->agent, report);
   handler_.Detach(assignment->agent);
   link->Close();
