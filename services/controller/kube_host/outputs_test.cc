@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 #include <httplib.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -20,6 +22,7 @@
 #include "services/controller/kube_host/controller_fixture_test.h"
 #include "services/controller/kube_host/kube_api.h"
 #include "services/controller/kube_host/kube_authorizer.h"
+#include "services/controller/kube_host/peer_output.h"
 #include "services/controller/rest/rest_server.h"
 
 namespace eidolon::controller::kube_host {
@@ -230,6 +233,48 @@ TEST_F(TimelineTest, NobodyButAControllerOfTheInstallationIsSentAToken) {
   EXPECT_EQ(refused->status, 404);
   EXPECT_THAT(refused->body, HasSubstr("is not there any more"));
   EXPECT_EQ(seen, "nothing");
+}
+
+TEST(FetchOutputTest, CopiesOfAllAnswersStayWithinTheirShareOfTheFolder) {
+  httplib::Server peer;
+  peer.Get(".*", [](const httplib::Request& request, httplib::Response& response) {
+    const std::size_t bytes = request.path.ends_with("/recording") ? 10'001 : 6'000;
+    response.set_content(std::string(bytes, 'x'), "application/octet-stream");
+  });
+  const int port = peer.bind_to_any_port("127.0.0.1");
+  std::thread serving([&] { peer.listen_after_bind(); });
+  const testing::TemporaryDirectory folder;
+  outputs::OutputStore store({.folder = folder.path(), .bytes_max = 40'000});
+  const auto fetch = [&](const std::string& what) {
+    return FetchOutput({.controller = StrCat("127.0.0.1:", port), .what = what, .token = "ann"},
+                       {"team", "train"}, &store);
+  };
+  const auto copies = [&] {
+    return std::ranges::distance(std::filesystem::directory_iterator(folder / "copies"));
+  };
+
+  auto first = fetch("timeline");
+  const auto second = fetch("timeline");
+  const auto at_once = copies();
+  if (first) first->copy = nullptr;
+  auto third = fetch("timeline");
+  const auto third_bytes = third ? std::filesystem::file_size(third->path) : 0;
+  if (third) third->copy = nullptr;
+  const auto large = fetch("recording");
+
+  peer.stop();
+  serving.join();
+  ASSERT_TRUE(first) << first.error().message;
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, base::ErrorCode::kUnavailable);
+  EXPECT_THAT(second.error().message, HasSubstr("ask again"));
+  EXPECT_EQ(at_once, 1);
+  ASSERT_TRUE(third) << third.error().message;
+  EXPECT_EQ(third_bytes, 6'000u);
+  ASSERT_FALSE(large);
+  EXPECT_EQ(large.error().code, base::ErrorCode::kInternal);
+  EXPECT_THAT(large.error().message, HasSubstr("more than the 10000 bytes"));
+  EXPECT_EQ(copies(), 0);
 }
 
 class RecordingTest : public TimelineTest {

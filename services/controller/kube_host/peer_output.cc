@@ -1,17 +1,13 @@
 // The status of a job names the controller that has its files, and a user who may write a status
 // could name a machine of their own. The user's token goes along with the request, so the address
 // must first be found among the EndpointSlices of this installation's Service; endpoints count
-// whether they are ready or not. The answer is written to a copy and bounded by what a job may
-// send: a peer is trusted with the token, not with the disk.
+// whether they are ready or not. The answer is written to a copy, whose bytes the store counts and
+// bounds: a peer is trusted with the token, not with the disk.
 #include "services/controller/kube_host/peer_output.h"
 
 #include <httplib.h>
 
-#include <cstdint>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <system_error>
 #include <utility>
 
 #include "services/base/text.h"
@@ -70,7 +66,6 @@ ApiResult<rest::Output> FetchOutput(const PeerFile& wanted, const rest::ObjectNa
                                     outputs::OutputStore* store) {
   auto copy = store->MakeCopy();
   if (!copy) return std::unexpected(ApiError{copy.error().code, copy.error().message, {}});
-  std::ofstream file(*copy, std::ios::trunc | std::ios::binary);
   httplib::Client client("http://" + wanted.controller);
   client.set_connection_timeout(kConnectSeconds);
   client.set_read_timeout(kReadSeconds);
@@ -78,8 +73,8 @@ ApiResult<rest::Output> FetchOutput(const PeerFile& wanted, const rest::ObjectNa
   const std::string path =
       StrCat("/api/v1/namespaces/", job.name_space, "/simulationjobs/", job.name, "/", wanted.what);
   int status = 0;
-  std::uint64_t bytes = 0;
   std::string problem;
+  base::Result<void> written;
   const auto got = client.Get(
       path.c_str(), httplib::Headers(),
       [&](const httplib::Response& response) {
@@ -91,14 +86,10 @@ ApiResult<rest::Output> FetchOutput(const PeerFile& wanted, const rest::ObjectNa
           if (problem.size() + count <= kProblemBytesMax) problem.append(data, count);
           return true;
         }
-        bytes += count;
-        file.write(data, static_cast<std::streamsize>(count));
-        return bytes <= store->job_bytes_max() && file.good();
+        written = (*copy)->Append({data, count});
+        return written.has_value();
       });
-  file.close();
-  if (got && status == 200 && file) return rest::Output{.path = *copy, .is_copy = true};
-  std::error_code ignored;
-  std::filesystem::remove(*copy, ignored);
+  if (got && status == 200) return rest::Output{.path = (*copy)->path(), .copy = *copy};
   const std::string what = StrCat("the ", wanted.what, " of '", job.name,
                                   "' is with the controller at ", wanted.controller);
   if (status == 0) {
@@ -111,8 +102,11 @@ ApiResult<rest::Output> FetchOutput(const PeerFile& wanted, const rest::ObjectNa
     return std::unexpected(
         ApiError{ErrorCode::kNotFound, StrCat(what, ": ", DetailOf(problem, status)), {}});
   }
-  return std::unexpected(
-      ApiError{ErrorCode::kInternal, what + ", and cannot be copied from there", {}});
+  std::string why;
+  if (!written) why = ": " + written.error().message;
+  return std::unexpected(ApiError{written ? ErrorCode::kInternal : written.error().code,
+                                  StrCat(what, ", and cannot be copied from there", why),
+                                  {}});
 }
 
 }  // namespace eidolon::controller::kube_host

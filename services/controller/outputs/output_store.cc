@@ -1,9 +1,11 @@
 // bytes_ counts the kept files and the parts of running jobs, each part before it is written.
 // Reserving first keeps both within the bound at every moment, and not only after a clean-up.
 // Reserve makes room by removing kept files, the oldest first, but never for more than would fit
-// without any of them. A restart knows nothing of parts and copies and removes them; the kept files
-// are found again in the order of their write times. The path contains the uid, so that a later job
-// of the same name never gets an earlier one's files.
+// without any of them. Copies have a quarter of the folder for themselves, because reading must
+// neither remove a kept file nor refuse what a running job sends. A restart knows nothing of parts
+// and copies and removes them; the kept files are found again in the order of their write times.
+// The path contains the uid, so that a later job of the same name never gets an earlier one's
+// files.
 #include "services/controller/outputs/output_store.h"
 
 #include <stdlib.h>
@@ -96,22 +98,63 @@ void OutputStore::Remove(const std::string& name_space, const std::string& name)
   fs::remove(folder.substr(0, folder.size() - 1), ignored);
 }
 
-base::Result<std::string> OutputStore::MakeCopy() {
+base::Result<std::shared_ptr<OutputCopy>> OutputStore::MakeCopy() {
   std::string path = options_.folder + "/copies/XXXXXX";
   const int fd = mkstemp(path.data());
   if (fd < 0) {
     return Fail(ErrorCode::kInternal, StrCat("opening ", path, ": ", std::strerror(errno)));
   }
-  close(fd);
-  return path;
+  return std::shared_ptr<OutputCopy>(new OutputCopy(this, std::move(path), fd));
+}
+
+OutputCopy::~OutputCopy() {
+  close(fd_);
+  std::error_code ignored;
+  fs::remove(path_, ignored);
+  store_.ReleaseOfCopy(bytes_);
+}
+
+base::Result<void> OutputCopy::Append(std::string_view data) {
+  if (bytes_ + data.size() > store_.copies_bytes_max()) {
+    return Fail(ErrorCode::kInternal, StrCat("it has more than the ", store_.copies_bytes_max(),
+                                             " bytes that this controller copies"));
+  }
+  if (!store_.ReserveForCopy(data.size())) {
+    return Fail(ErrorCode::kUnavailable,
+                StrCat("other files are being copied, which take the ", store_.copies_bytes_max(),
+                       " bytes that this controller has for copies; ask again"));
+  }
+  bytes_ += data.size();
+  while (!data.empty()) {
+    const ssize_t count = write(fd_, data.data(), data.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      return Fail(ErrorCode::kInternal, StrCat("writing ", path_, ": ", std::strerror(errno)));
+    }
+    data.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return {};
+}
+
+bool OutputStore::ReserveForCopy(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  if (copies_bytes_ + bytes > copies_bytes_max()) return false;
+  copies_bytes_ += bytes;
+  return true;
+}
+
+void OutputStore::ReleaseOfCopy(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  copies_bytes_ -= bytes;
 }
 
 bool OutputStore::Reserve(std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
+  const std::uint64_t bytes_max = options_.bytes_max - copies_bytes_max();
   std::uint64_t kept = 0;
   for (const Kept& one : kept_) kept += one.bytes;
-  if (bytes_ - kept + bytes > options_.bytes_max) return false;
-  while (bytes_ + bytes > options_.bytes_max) {
+  if (bytes_ - kept + bytes > bytes_max) return false;
+  while (bytes_ + bytes > bytes_max) {
     std::error_code ignored;
     fs::remove(kept_.front().path, ignored);
     base::Log(base::Level::kInfo, "output_removed", {{"path", kept_.front().path}});

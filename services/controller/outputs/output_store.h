@@ -9,9 +9,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "services/base/error.h"
@@ -19,11 +22,35 @@
 
 namespace eidolon::controller::outputs {
 
+class OutputStore;
 class RunOutputs;
 
 // Texts of the API server, which allows no slash in them.
 struct JobId {
   std::string name_space, name, uid;
+};
+
+// A file of the folder for what another controller sends. The file, and the count of its bytes, go
+// with the object. Used by one thread at a time; the store must outlive it.
+class OutputCopy {
+ public:
+  ~OutputCopy();
+  OutputCopy(const OutputCopy&) = delete;
+  OutputCopy& operator=(const OutputCopy&) = delete;
+
+  const std::string& path() const { return path_; }
+  // kUnavailable: other copies need the room now.
+  base::Result<void> Append(std::string_view data);
+
+ private:
+  friend class OutputStore;
+  OutputCopy(OutputStore* store, std::string path, int fd)
+      : store_(*store), path_(std::move(path)), fd_(fd) {}
+
+  OutputStore& store_;
+  const std::string path_;
+  const int fd_;
+  std::uint64_t bytes_ = 0;  // Reserved.
 };
 
 // Thread safe. One process at a time owns the folder.
@@ -38,15 +65,19 @@ class OutputStore {
 
   // One job may send so much, so that several fit.
   std::uint64_t job_bytes_max() const { return options_.bytes_max / 4; }
+  // All copies together, so that any file of another controller fits. This room is theirs alone:
+  // who reads a file takes none from kept files and from jobs that run.
+  std::uint64_t copies_bytes_max() const { return job_bytes_max(); }
 
   // The job's timeline or recording.
   std::optional<std::string> Find(const JobId& job, Kind kind) const;
   // Removes those of all jobs of this name.
   void Remove(const std::string& name_space, const std::string& name);
-  // A file of its own to write to; who uses it removes it.
-  base::Result<std::string> MakeCopy();
+  // An empty file of its own.
+  base::Result<std::shared_ptr<OutputCopy>> MakeCopy();
 
  private:
+  friend class OutputCopy;
   friend class RunOutputs;
 
   struct Kept {
@@ -60,6 +91,9 @@ class OutputStore {
   // Counts what will be written. False: there is no room, whatever is removed.
   bool Reserve(std::uint64_t bytes);
   void Release(std::uint64_t bytes);
+  // The same for copies.
+  bool ReserveForCopy(std::uint64_t bytes);
+  void ReleaseOfCopy(std::uint64_t bytes);
   // Moves a file whose bytes are reserved to its place.
   struct Made {
     Kind kind = Kind::kTimeline;
@@ -71,8 +105,9 @@ class OutputStore {
 
   const Options options_;
   mutable std::mutex mutex_;  // Guards what follows.
-  std::uint64_t bytes_ = 0;   // Of `kept_` and of what is reserved.
-  std::vector<Kept> kept_;    // In the order in which they were stored.
+  std::uint64_t bytes_ = 0;   // Of `kept_` and of what is reserved, without copies.
+  std::uint64_t copies_bytes_ = 0;
+  std::vector<Kept> kept_;  // In the order in which they were stored.
   std::uint64_t next_run_ = 0;
 };
 

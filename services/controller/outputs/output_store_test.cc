@@ -31,7 +31,8 @@ class OutputStoreTest : public ::testing::Test {
     return std::string((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   }
 
-  OutputStore::Options Options() const { return {.folder = folder_.path(), .bytes_max = 400}; }
+  // 133 bytes of these are for copies, 400 for all else.
+  OutputStore::Options Options() const { return {.folder = folder_.path(), .bytes_max = 533}; }
 
   testing::TemporaryDirectory folder_;
   const JobId a_ = {"team", "a", "uid-a"}, b_ = {"team", "b", "uid-b"};
@@ -119,8 +120,34 @@ TEST_F(OutputStoreTest, ACopyIsAFileOfItsOwn) {
   const auto one = store.MakeCopy(), other = store.MakeCopy();
 
   ASSERT_TRUE(one && other);
-  EXPECT_NE(*one, *other);
-  EXPECT_TRUE(std::filesystem::exists(*one));
+  EXPECT_NE((*one)->path(), (*other)->path());
+  EXPECT_TRUE(std::filesystem::exists((*one)->path()));
+}
+
+TEST_F(OutputStoreTest, CopiesStayWithinAQuarterOfTheFolderAndTakeNothingFromOthers) {
+  OutputStore store(Options());
+  for (const char* name : {"a", "b", "c", "d"}) {
+    Leave(&store, {"team", name, "uid"}, std::string(100, name[0]));
+  }
+  auto one = store.MakeCopy(), other = store.MakeCopy();
+  ASSERT_TRUE(one && other);
+  const std::string path = (*one)->path();
+
+  ASSERT_TRUE((*one)->Append("half, "));
+  ASSERT_TRUE((*one)->Append(std::string(100, 'x')));
+  const auto refused = (*other)->Append(std::string(100, 'y'));
+
+  EXPECT_EQ(Read(path), "half, " + std::string(100, 'x'));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, base::ErrorCode::kUnavailable);
+  EXPECT_THAT(refused.error().message, ::testing::HasSubstr("ask again"));
+  EXPECT_TRUE(store.Find({"team", "a", "uid"}, Kind::kTimeline)) << "kept files stay";
+  *one = nullptr;
+  EXPECT_FALSE(std::filesystem::exists(path));
+  EXPECT_TRUE((*other)->Append(std::string(100, 'y')));
+  // More than all copies may have: waiting would not help.
+  EXPECT_EQ((*other)->Append(std::string(34, 'y')).error().code, base::ErrorCode::kInternal);
+  EXPECT_TRUE((*other)->Append(std::string(33, 'y')));
 }
 
 }  // namespace

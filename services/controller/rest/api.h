@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <expected>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -100,7 +101,8 @@ class SweepApi {
 // A file that a job has left.
 struct Output {
   std::string path;
-  bool is_copy = false;  // For this answer alone: whoever asked removes it once it is open.
+  // Of a copy for this answer alone: its file goes with it. Null: the file is not a copy.
+  std::shared_ptr<const void> copy = nullptr;
 };
 
 // Thread safe. Objects are complete documents with metadata and status.

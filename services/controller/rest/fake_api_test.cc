@@ -110,7 +110,7 @@ ApiResult<Output> FakeApi::FindTimeline(const ObjectName& job, const std::string
                                     .message = "job '" + job.name + "' has no timeline",
                                     .problems = {}});
   }
-  return Output{.path = timeline_, .is_copy = is_copy_};
+  return Output{.path = timeline_, .copy = std::exchange(copy_, nullptr)};
 }
 
 ApiResult<ListChange> FakeApi::AwaitJobs(const std::string&, std::int64_t after, std::size_t known,

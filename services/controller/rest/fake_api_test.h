@@ -4,8 +4,10 @@
 #include <atomic>
 #include <condition_variable>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "services/controller/rest/api.h"
@@ -60,9 +62,10 @@ class FakeApi final : public Api {
   ApiResult<Output> FindRecording(const ObjectName& job, const std::string& token) override {
     return FindTimeline(job, token);
   }
-  void SetTimeline(const std::string& path, bool is_copy = false) {
+  // `copy`: given with the first answer.
+  void SetTimeline(const std::string& path, std::shared_ptr<const void> copy = nullptr) {
     timeline_ = path;
-    is_copy_ = is_copy;
+    copy_ = std::move(copy);
   }
   ApiResult<nlohmann::json> CreateCluster(const std::string& name_space,
                                           const nlohmann::json& document, const Writer&) override;
@@ -98,7 +101,7 @@ class FakeApi final : public Api {
   std::vector<std::string> lines_;
   bool log_ended_ = false;
   std::string timeline_;
-  bool is_copy_ = false;
+  std::shared_ptr<const void> copy_;
   std::vector<std::string> requests_;
   std::map<std::string, int> refusals_;
   std::size_t connections_ = 0;

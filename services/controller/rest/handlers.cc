@@ -1,18 +1,16 @@
 // Handlers translate between HTTP and Api and decide nothing. Each route is a row of a table, from
 // which the server, the authorization, and the check against the API description are made; a route
 // that is not in the table does not exist. Files of the page have addresses that contain the
-// version and may be cached for ever; others are asked for again each time. A file that is a copy
-// is removed as soon as it is open, so that its space is freed even if the client goes away. Long
-// answers read it block by block.
+// version and may be cached for ever; others are asked for again each time. Long answers
+// read a file block by block. One that is a copy is held by its answer and goes with it, also when
+// the client goes away.
 #include "services/controller/rest/handlers.h"
 
 #include <httplib.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <memory>
-#include <system_error>
 
 #include "services/base/hash.h"
 #include "services/base/text.h"
@@ -286,10 +284,6 @@ void Handlers::GetRecording(const Request& request, const PathParts& parts, Resp
 void Handlers::SendFile(const Attachment& attachment, const Request& request, Response* response) {
   const auto file =
       std::make_shared<std::ifstream>(attachment.file.path, std::ios::binary | std::ios::ate);
-  if (attachment.file.is_copy) {
-    std::error_code ignored;
-    std::filesystem::remove(attachment.file.path, ignored);
-  }
   const std::streamoff size = file->tellg();
   if (!*file || size < 0) {
     return Answer({ErrorCode::kNotFound, attachment.name + " cannot be read", {}}, request,
@@ -299,8 +293,8 @@ void Handlers::SendFile(const Attachment& attachment, const Request& request, Re
   response->set_header("Content-Disposition", "attachment; filename=\"" + attachment.name + "\"");
   response->set_content_provider(
       static_cast<std::size_t>(size), "application/octet-stream",
-      [file, block = std::string(kFileBlockBytes, '\0')](std::size_t, std::size_t length,
-                                                         httplib::DataSink& sink) mutable {
+      [file, copy = attachment.file.copy, block = std::string(kFileBlockBytes, '\0')](
+          std::size_t, std::size_t length, httplib::DataSink& sink) mutable {
         file->read(block.data(), static_cast<std::streamsize>(std::min(block.size(), length)));
         const auto count = static_cast<std::size_t>(file->gcount());
         return count > 0 && sink.write(block.data(), count);

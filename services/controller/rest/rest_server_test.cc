@@ -4,15 +4,19 @@
 #include <gtest/gtest.h>
 #include <httplib.h>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <future>
+#include <memory>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "services/controller/rest/fake_api_test.h"
+#include "services/controller/rest/handlers.h"
 
 namespace eidolon::controller::rest {
 namespace {
@@ -236,13 +240,40 @@ TEST_F(RestServerTest, GivesTheTimelineByteByByteOnceThereIsOne) {
 TEST_F(RestServerTest, ACopyOfATimelineIsGoneOnceItIsGiven) {
   const std::string file = ::testing::TempDir() + "rest_server_test.copy";
   std::ofstream(file, std::ios::binary) << "copied";
-  api_.SetTimeline(file, /*is_copy=*/true);
+  std::promise<void> gone;
+  api_.SetTimeline(file, std::shared_ptr<const void>(nullptr, [&](const void*) {
+                     std::remove(file.c_str());
+                     gone.set_value();
+                   }));
 
   const auto answer = client_.Get(std::string(kServedJobs) + "/a/timeline");
 
   ASSERT_EQ(answer->status, 200);
   EXPECT_EQ(answer->body, "copied");
+  ASSERT_EQ(gone.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
   EXPECT_FALSE(std::ifstream(file).is_open());
+}
+
+// The space of a copy is in use until all of it has been read, so it must be counted until then.
+TEST(HandlersTest, ACopyLivesAsLongAsTheAnswerThatReadsIt) {
+  const std::string file = ::testing::TempDir() + "rest_server_test.held";
+  std::ofstream(file, std::ios::binary) << "copied";
+  FakeApi api;
+  bool is_gone = false;
+  api.SetTimeline(file, std::shared_ptr<const void>(nullptr, [&](const void*) { is_gone = true; }));
+  const Handlers handlers(&api, /*authorizer=*/nullptr, 1);
+  const auto route = std::ranges::find_if(
+      handlers.routes(), [](const Route& each) { return each.path.ends_with("/timeline"); });
+  ASSERT_NE(route, handlers.routes().end());
+  auto response = std::make_unique<httplib::Response>();
+
+  route->handler(httplib::Request(), {"default", "a"}, response.get());
+
+  EXPECT_TRUE(response->content_provider_);
+  EXPECT_FALSE(is_gone);
+  response = nullptr;
+  EXPECT_TRUE(is_gone);
+  std::remove(file.c_str());
 }
 
 TEST_F(RestServerTest, FollowsTheLogToItsEnd) {
