@@ -48,7 +48,7 @@ bool IsOver(const json& job) {
   return phase == "Complete" || phase == "Failed" || phase == "Interrupted";
 }
 
-// Returns what lies in the allocations, as far as it is told.
+// Returns what lies in the allocations, as far as it is known.
 std::string FormatAllocations(const json& memory) {
   const json& parts = At(memory, {"allocations"});
   if (!parts.is_object()) return "";
@@ -62,15 +62,15 @@ std::string FormatAllocations(const json& memory) {
   }
   const bool has_activations = parts.contains("activations");
   text += StrCat(has_activations ? "other " : "activations and other ", BytesAt(parts, {"other"}));
-  std::string told;
+  std::string source;
   if (parts.contains("parameters")) {
-    told = "told by the optimizer's kernels: what they update, read and keep";
+    source = "derived from what the optimizer's kernels update, read and keep";
   }
   if (has_activations) {
-    told += StrCat(told.empty() ? "told " : "; ",
-                   "by PyTorch's allocator: what backward passes give back");
+    source += StrCat(source.empty() ? "derived " : ", and ",
+                     "from what backward passes free in PyTorch's allocator");
   }
-  return Line("", text) + Line("", StrCat("(", told, ")"));
+  return Line("", text) + (source.empty() ? "" : Line("", StrCat("(", source, ")")));
 }
 
 }  // namespace
@@ -120,8 +120,8 @@ std::string DescribeIdleGpus(const json& job) {
   const std::int64_t gpus = CountAt(target, {"gpus"});
   const std::int64_t used = CountAt(target, {"usedGpus"});
   if (used >= gpus) return "";
-  if (used == 0) return StrCat("all ", gpus, " GPUs: the program has booked memory on none");
-  return StrCat(gpus - used, " of ", gpus, " GPUs: the program has booked memory on ", used,
+  if (used == 0) return StrCat("all ", gpus, " GPUs: the program has reserved memory on none");
+  return StrCat(gpus - used, " of ", gpus, " GPUs: the program has reserved memory on ", used,
                 " only");
 }
 

@@ -174,10 +174,11 @@ TEST(ReportTest, SaysHowMuchWorkItIsAndWhatLiesInMemory) {
       std::string::npos)
       << report;
   prediction["memory"]["allocations"] = {{"activations", 3 << 29}, {"other", 1 << 29}};
-  EXPECT_NE(FormatReport(job).find(
-                "of the program: activations at most 1.5 GiB, other 512.0 MiB\n"
-                "                   (told by PyTorch's allocator: what backward passes give back)"),
-            std::string::npos)
+  EXPECT_NE(
+      FormatReport(job).find(
+          "of the program: activations at most 1.5 GiB, other 512.0 MiB\n"
+          "                   (derived from what backward passes free in PyTorch's allocator)"),
+      std::string::npos)
       << FormatReport(job);
   EXPECT_NE(report.find(": slow-down 4.19   on 2 processors, 97.1 % busy\n"), std::string::npos)
       << report;
@@ -191,14 +192,14 @@ TEST(ReportTest, SaysWhichGpusAreUnusedOnceTheJobIsOver) {
 
   EXPECT_NE(FormatReport(job).find(
                 "8 ranks   NVLink 4\n"
-                "  unused           7 of 8 GPUs: the program has booked memory on 1 only\n"),
+                "  unused           7 of 8 GPUs: the program has reserved memory on 1 only\n"),
             std::string::npos)
       << FormatReport(job);
   job["status"]["phase"] = "Running";
   EXPECT_EQ(FormatReport(job).find("unused"), std::string::npos);
   job["status"]["phase"] = "Complete";
   target["usedGpus"] = 0;
-  EXPECT_NE(FormatReport(job).find("all 8 GPUs: the program has booked memory on none"),
+  EXPECT_NE(FormatReport(job).find("all 8 GPUs: the program has reserved memory on none"),
             std::string::npos);
   target["usedGpus"] = 8;
   EXPECT_EQ(FormatReport(job).find("unused"), std::string::npos);

@@ -113,8 +113,9 @@ bool IsScoredOnce(const Table& table) {
   return table.indices / left_out >= kSequenceMin;
 }
 
-// Returns where a micro-batch has as many rows as the table, GEMMs of other gradients look like
-// those that go the way back, so that there seem to be more.
+// Returns whether the backward pass, if there is one, agrees with the forward pass. It may have
+// more rows: where a micro-batch has as many rows as the table, GEMMs of other gradients have the
+// same shape.
 bool IsTrained(const Table& table) { return table.turned == 0 || table.turned >= table.scored; }
 
 std::string Whole(double count) { return StrCat(static_cast<std::uint64_t>(std::llround(count))); }

@@ -213,10 +213,10 @@ void AddPresence(const std::string& title, const Family& family, std::vector<Cau
                             Examples(gone), ") take ", Signed(cause.seconds));
   } else if (gone.parts.empty()) {
     cause.sentence =
-        StrCat(title, ": B has ", KernelCount(appeared.parts.size()), " that A has not (",
+        StrCat(title, ": B has ", KernelCount(appeared.parts.size()), " that A does not have (",
                Examples(appeared), "), which take ", Signed(cause.seconds));
   } else {
-    cause.sentence = StrCat(title, ": B has no longer ", KernelCount(gone.parts.size()), " of A (",
+    cause.sentence = StrCat(title, ": B no longer has ", KernelCount(gone.parts.size()), " of A (",
                             Examples(gone), "), which makes ", Signed(cause.seconds));
   }
   causes->push_back(std::move(cause));
@@ -241,8 +241,9 @@ void AddKernelCauses(const std::vector<Kernel>& kernels, const json& fields,
     if (family.timed.parts.empty()) continue;
     Cause cause = CauseOf("kernelsTimed", family.timed);
     cause.sentence =
-        StrCat(title, ": launches of ", KernelCount(family.timed.parts.size()), " (",
-               Examples(family.timed), ") last otherwise, together ", Signed(cause.seconds));
+        StrCat(title, ": ", KernelCount(family.timed.parts.size()),
+               family.timed.parts.size() == 1 ? " has" : " have", " a different duration (",
+               Examples(family.timed), "), together ", Signed(cause.seconds));
     AddSettings(fields, {"cluster.server.gpu"}, &cause);
     causes->push_back(std::move(cause));
   }

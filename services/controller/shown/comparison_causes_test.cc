@@ -90,11 +90,13 @@ TEST(ComparisonCausesTest, NamesKernelsThatAppearOrVanish) {
   EXPECT_EQ(appeared["causes"][0]["cause"], "kernelsNew");
   EXPECT_NEAR(appeared["causes"][0]["share"].get<double>(), 1, 1e-9);
   EXPECT_EQ(appeared["causes"][0]["sentence"],
-            "softmax: B has 1 kernel that A has not (softmax_warp_forward), which take 1.500 ms "
-            "more");
+            "softmax: B has 1 kernel that A does not have (softmax_warp_forward), which take 1.500 "
+            "ms more");
   EXPECT_EQ(appeared["causes"][0]["second"], json({"status.prediction.kernels[2]"}));
   EXPECT_EQ(gone["causes"][0]["cause"], "kernelsGone");
   EXPECT_LT(gone["causes"][0]["seconds"], 0);
+  EXPECT_THAT(gone["causes"][0]["sentence"].get<std::string>(),
+              HasSubstr("softmax: B no longer has 1 kernel of A (softmax_warp_forward), which"));
 }
 
 TEST(ComparisonCausesTest, KernelsOfOtherSizesReplaceThoseOfTheirFamily) {
@@ -125,6 +127,8 @@ TEST(ComparisonCausesTest, MoreLaunchesAreToldFromLongerOnes) {
   EXPECT_THAT(why["causes"][0]["sentence"].get<std::string>(),
               HasSubstr("16 launches a rank, not 8, of 1 kernel"));
   EXPECT_EQ(why["causes"][1]["cause"], "kernelsTimed");
+  EXPECT_THAT(why["causes"][1]["sentence"].get<std::string>(),
+              HasSubstr("1 kernel has a different duration ("));
   EXPECT_NEAR(why["causes"][1]["share"].get<double>(), -1, 1e-9);
 }
 

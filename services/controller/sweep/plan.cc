@@ -147,7 +147,8 @@ class SweepPlanner {
     return found->second;
   }
 
-  // Returns what an earlier plan has found out stays, whatever became of the jobs.
+  // Row of a point that was over in the previous plan; null: there is none. Such a row is final,
+  // even when the jobs behind it have been deleted since.
   const json* KnownRow(std::size_t index) const {
     const json& rows = MemberOf(before_, "points");
     if (!rows.is_array() || index >= rows.size()) return nullptr;
