@@ -1,8 +1,7 @@
 // The attribute lists of a cubin (.nv.info sections).
 //
-//   entry: format u8, attribute u8, then by format: 1 nothing (u16 unused), 2 a byte, 3 a u16
-//   value,
-//          4 a u16 size and as many bytes
+//   entry: format u8, attribute u8, then by format: 1 nothing (u16 unused), 2 a byte,
+//          3 a u16 value, 4 a u16 size and as many bytes
 #pragma once
 
 #include <cstdint>

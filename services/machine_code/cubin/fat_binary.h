@@ -2,10 +2,10 @@
 // machine code (cubins) and PTX text, each perhaps compressed.
 //
 //   header, 16 bytes:  magic u32, version u16, header bytes u16, bytes that follow u64
-//   entry header:      kind u16, version u16, header bytes u32, payload bytes u64, compressed bytes
-//   u32,
-//                      options offset u32, minor u16, major u16, architecture u32, name offset u32,
-//                      name bytes u32, flags u64, reserved u64, unpacked bytes u64
+//   entry header:      kind u16, version u16, header bytes u32, payload bytes u64,
+//                      compressed bytes u32, options offset u32, minor u16, major u16,
+//                      architecture u32, name offset u32, name bytes u32, flags u64,
+//                      reserved u64, unpacked bytes u64
 //   payload            then the next entry
 #pragma once
 

@@ -15,9 +15,8 @@
 //                  with negation, n plain integer
 //   $x72.8         number in hexadecimal
 //   $gL $gS $gA    global address of a load, store, atomic; $sL $sS shared or local
-//   $c             constant operand; $cR indexed by a register, $cU by a uniform one, $cW the same
-//   in
-//                  10.x; $t branch target; $o its offset alone; $l target of LEPC
+//   $c             constant operand; $cR indexed by a register, $cU by a uniform one,
+//                  $cW the same in 10.x; $t branch target; $o its offset alone; $l target of LEPC
 //   $S72           special register
 //   ?74( ) ?!74( ) text that is there when a bit is set, is not set
 //   ?p87( )        text that is there unless the predicate at a bit is PT

@@ -25,7 +25,6 @@ using base::StrCat;
 
 constexpr yaml::Bounds kBounds = {.text_bytes_max = 64u << 10, .depth_max = 16, .values_max = 5000};
 
-// One key of the file: its name and how its value enters the model.
 // The keys that may be missing.
 constexpr const char* kGraphGap = "graph_gap";
 constexpr const char* kGemmGraphGap = "gemm_graph_gap";
@@ -33,6 +32,7 @@ constexpr const char* kEmptyKernel = "empty_kernel";
 constexpr const char* kFixedDurations = "fixed_durations";
 constexpr const char* kPower = "power";
 
+// One key of the file: its name and how its value enters the model.
 struct Field {
   std::string key;
   std::function<Result<void>(const YAML::Node&, GpuModel&)> read;

@@ -27,9 +27,10 @@ struct Growth {
   double grows_from = 0;
 };
 
-// What the samples do, those of one shape averaged: the largest dip between any two, and the
-// longest time from which one falls by more than three hundredths, which is noise. Requires: one
-// sample a shape.
+// Measures the growth of the samples. Each sample has a dip: the largest fall from it to a larger
+// GEMM. `dip` is the second largest of these, because one sample alone may be an outlier;
+// `grows_from` is the longest time with a dip of more than three hundredths, below which it is
+// noise. Requires: one sample a shape, repetitions averaged.
 Growth MeasureGrowth(const std::vector<GemmSample>& samples);
 
 // Logarithms of seconds on the grid of 3 batches (1, 2, 4) and 5 octaves of m, n and k.
