@@ -123,7 +123,7 @@ void GpuBackend::Work(std::promise<Result<v1::WorkerHello>> started) {
     }
     for (const auto& [key, entry] : batch) {
       metrics_.CountReplay(ReplayOutcome::kLost, 0);
-      Finish(key, Refusal("the worker cannot be started"));
+      Finish(key, Refusal("the worker cannot be started", Unmeasured::kNoWorker));
     }
   }
   worker_.reset();
@@ -234,7 +234,8 @@ void GpuBackend::Discard(const std::string& reason) {
   const std::lock_guard lock(queue_mutex_);
   for (const auto& [order, key] : waiting_) {
     const auto entry = entries_.find(key);
-    entry->second.promise.set_value(Refusal(StrCat("the worker cannot be started: ", reason)));
+    entry->second.promise.set_value(
+        Refusal(StrCat("the worker cannot be started: ", reason), Unmeasured::kNoWorker));
     entries_.erase(entry);
     metrics_.CountReplay(ReplayOutcome::kLost, 0);
   }

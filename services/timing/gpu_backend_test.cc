@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 
 #include "services/base/hash.h"
 #include "services/contract/workload/grouped_gemm.h"
@@ -307,6 +308,50 @@ TEST_F(GpuBackendTest, WhatIsNotMeasuredIsCountedByReason) {
   EXPECT_EQ(SourcesOf(Ask(request)), "----");
   EXPECT_THAT(page_->Text(),
               HasSubstr("eidolon_timing_unmeasured_total{reason=\"unsupported\"} 3"));
+}
+
+TEST_F(GpuBackendTest, AnItemThatLackedCodeOrMemoryIsMeasuredWhenTheyAreThere) {
+  Start();
+  v1::EstimateRequest request;
+  AddKernel(request, 64);
+  EXPECT_EQ(SourcesOf(Ask(request)), "-");
+  EXPECT_EQ(Upload(HashOf(kCode), kCode), grpc::StatusCode::OK);
+  v1::EstimateRequest without_memory = request;
+  without_memory.clear_replays();
+  EXPECT_EQ(SourcesOf(Ask(without_memory)), "-");
+
+  EXPECT_EQ(SourcesOf(Ask(request)), "M");
+}
+
+TEST_F(GpuBackendTest, AnItemThatFoundTheQueueFullIsMeasuredLater) {
+  options_.gpu.queue_max = 1;
+  Start();
+  EXPECT_EQ(Upload(HashOf(kCode), kCode), grpc::StatusCode::OK);
+  v1::EstimateRequest request;
+  for (std::uint32_t blocks = 64; blocks < 68; ++blocks) AddKernel(request, blocks);
+
+  // Each request finds the queue empty, so that one more is measured at least.
+  for (int i = 0; i < 3; ++i) Ask(request);
+
+  EXPECT_EQ(SourcesOf(Ask(request)), "MMMM");
+}
+
+TEST_F(GpuBackendTest, AnItemThatFoundNoWorkerIsMeasuredWhenTheGpuIsBack) {
+  const std::string absent = folder_ + "/absent";
+  const std::string script =
+      "test -e " + absent + " && exit 5; exec " + kWorker + " --driver " + kDriver + " \"$@\"";
+  options_.gpu.worker = {"sh", "-c", script, "sh"};
+  Start("cuGraphLaunch:4:die");
+  EXPECT_EQ(Upload(HashOf(kCode), kCode), grpc::StatusCode::OK);
+  std::ofstream(absent) << "";
+  v1::EstimateRequest request;
+  for (std::uint32_t blocks = 64; blocks < 67; ++blocks) AddKernel(request, blocks);
+  EXPECT_EQ(SourcesOf(Ask(request)), "M--");
+  EXPECT_THAT(page_->Text(), HasSubstr("eidolon_timing_unmeasured_total{reason=\"failed\"} 1"));
+  EXPECT_THAT(page_->Text(), HasSubstr("eidolon_timing_unmeasured_total{reason=\"no_worker\"} 1"));
+  std::filesystem::remove(absent);
+
+  EXPECT_EQ(SourcesOf(Ask(request)), "M-M");  // The one that ended the worker is not tried again.
 }
 
 TEST_F(GpuBackendTest, AWorkerThatDiesHangsOrLosesItsGpuCostsOneItem) {

@@ -84,8 +84,8 @@ TimingMetrics::TimingMetrics(prometheus::Registry& registry)
                          .Name("eidolon_timing_unmeasured_total")
                          .Help("Work items that the model answers instead of the GPU, by reason.")
                          .Register(registry);
-  constexpr const char* kReasons[] = {"queue_full",   "ending",      "memory_unknown",
-                                      "code_unknown", "unsupported", "failed"};
+  constexpr const char* kReasons[] = {"queue_full",  "ending", "memory_unknown", "code_unknown",
+                                      "unsupported", "failed", "no_worker"};
   for (std::size_t i = 0; i < unmeasured_.size(); ++i) {
     unmeasured_[i] = &unmeasured.Add({{"reason", kReasons[i]}});
   }

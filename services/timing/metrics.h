@@ -26,8 +26,15 @@ enum class Unmeasured {
   kMemoryUnknown,  // Nobody told a kernel's parameters and allocations.
   kCodeUnknown,    // Nobody uploaded its module.
   kUnsupported,    // Replays do not know such calls, or not what they need to know of this one.
-  kFailed,         // It faulted, hung, did not fit, or there was no worker.
+  kFailed,         // It faulted, hung or did not fit.
+  kNoWorker,       // The worker ended and could not be started again.
 };
+
+// Returns whether the same item may be measured when it is requested again: the reason is the
+// service's state or the request, not the item.
+inline bool IsTransient(Unmeasured reason) {
+  return reason != Unmeasured::kUnsupported && reason != Unmeasured::kFailed;
+}
 
 // Thread safe. The registry outlives it.
 class TimingMetrics {
@@ -61,7 +68,7 @@ class TimingMetrics {
   std::array<prometheus::Counter*, 5> replays_{};  // In the order of ReplayOutcome.
   prometheus::Histogram* replay_seconds_;
   prometheus::Gauge* replay_queue_;
-  std::array<prometheus::Counter*, 6> unmeasured_{};  // In the order of Unmeasured.
+  std::array<prometheus::Counter*, 7> unmeasured_{};  // In the order of Unmeasured.
   prometheus::Family<prometheus::Gauge>* libraries_;
   prometheus::Counter* below_gap_;
 };

@@ -4,7 +4,8 @@
 // response names modules instead of estimates; the agent uploads them and asks again with
 // modules_sent, after which nothing more is requested: there are at most two rounds. Answers are
 // cached by GPU, clock and definition, which decide them as long as the profiles do not change; an
-// import empties the cache. The clock is applied last and to every source: a measurement at the
+// import empties the cache. The model's answer to an item that could not be measured for now is not
+// cached. The clock is applied last and to every source: a measurement at the
 // GPU's own clock is carried over by the model's ratio. Calls run on gRPC's threads; every member
 // that changes has a lock of its own.
 #include "services/timing/timing_service.h"
@@ -104,6 +105,8 @@ struct TimingService::Question {
   std::optional<model::Estimate> answer;
   std::optional<kernel::WorkItem> work;  // Without an answer.
   model::Estimate modelled;              // Of the work, unless it may be measured.
+  // The answer is not cached: the next request may have it measured.
+  bool provisional = false;
   const v1::Replay* replay = nullptr;
   base::Digest work_key;
   GpuBackend::Answer measurement;
@@ -219,7 +222,7 @@ void TimingService::Answer(const std::string& definition, const AskedGpu& gpu, Q
   }
   question.answer->draw = model::DrawOf(gpu.scaled ? *gpu.scaled : *gpu.own, question.answer->duty,
                                         question.answer->duration);
-  answers_.Add(question.cache_key, *question.answer);
+  if (!question.provisional) answers_.Add(question.cache_key, *question.answer);
   if (!gpu.own->fixed) Report(definition, *question.answer);
 }
 
@@ -294,25 +297,25 @@ grpc::Status TimingService::MeasureAll(const grpc::ServerContext* context,
     if (const auto* const launch = std::get_if<kernel::KernelLaunch>(&*question.work)) {
       const std::string hash = launch->ModuleHash();
       if (kernel::FindGroupedGemm(*launch)) {
-        ReportUnmeasured(definition, Unmeasured::kUnsupported,
-                         "it finds its sizes in device memory");
+        LeaveUnmeasured(definition, Unmeasured::kUnsupported, "it finds its sizes in device memory",
+                        question);
         continue;
       }
       if (question.replay == nullptr) {
-        ReportUnmeasured(definition, Unmeasured::kMemoryUnknown,
-                         "its parameters and memory are not known");
+        LeaveUnmeasured(definition, Unmeasured::kMemoryUnknown,
+                        "its parameters and memory are not known", question);
         continue;
       }
       if (hash.size() != kHashBytes || !backend_->modules().Has(hash)) {
-        ReportUnmeasured(definition, Unmeasured::kCodeUnknown,
-                         "the code of its module is not known");
+        LeaveUnmeasured(definition, Unmeasured::kCodeUnknown, "the code of its module is not known",
+                        question);
         continue;
       }
       *replay.mutable_replay() = *question.replay;
       replay.set_module_file(backend_->modules().FileOf(hash));
     } else if (std::holds_alternative<kernel::LibraryCall>(*question.work)) {
-      ReportUnmeasured(definition, Unmeasured::kUnsupported,
-                       "calls of this library are not replayed");
+      LeaveUnmeasured(definition, Unmeasured::kUnsupported,
+                      "calls of this library are not replayed", question);
       continue;
     }
     replay.set_definition(definition);
@@ -331,7 +334,8 @@ grpc::Status TimingService::MeasureAll(const grpc::ServerContext* context,
     if (outcome.measured) {
       Keep(gpu, *question.work, *outcome.measured);
     } else {
-      ReportUnmeasured(request.definitions(static_cast<int>(i)), outcome.reason, outcome.refusal);
+      LeaveUnmeasured(request.definitions(static_cast<int>(i)), outcome.reason, outcome.refusal,
+                      question);
     }
   }
   return grpc::Status::OK;
@@ -381,8 +385,9 @@ void TimingService::ReportBelowGap(const gpu_model::GpuModel& gpu, base::Duratio
              {"graph_gap_ps", StrCat(gpu.graph_gap.ps)}});
 }
 
-void TimingService::ReportUnmeasured(const std::string& definition, Unmeasured kind,
-                                     const std::string& reason) {
+void TimingService::LeaveUnmeasured(const std::string& definition, Unmeasured kind,
+                                    const std::string& reason, Question& question) {
+  question.provisional = IsTransient(kind);
   metrics_.CountUnmeasured(kind);
   std::string name = workload::DisplayName(BytesOf(definition));
   const std::lock_guard lock(reported_mutex_);

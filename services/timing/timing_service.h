@@ -105,7 +105,9 @@ class TimingService final : public v1::TimingService::Service {
   void Keep(const gpu_model::GpuModel& gpu, const kernel::WorkItem& work,
             const v1::ReplayResult& result);
   void ReportBelowGap(const gpu_model::GpuModel& gpu, base::Duration between);
-  void ReportUnmeasured(const std::string& definition, Unmeasured kind, const std::string& reason);
+  // Counts and logs it; the model's answer is kept only where it is final.
+  void LeaveUnmeasured(const std::string& definition, Unmeasured kind, const std::string& reason,
+                       Question& question);
 
   // Writes one log line for each kernel name that no rule knows.
   void Report(const std::string& definition, const model::Estimate& estimate);
