@@ -1,9 +1,9 @@
 // A GPU rounds a conversion once, in the direction that the instruction states. Double holds every
 // number of the narrower formats exactly, so most conversions go to double, round to integer if
 // asked to, and round once to the target. Integers of 64 bits do not fit into a double. For a
-// result in double they are added from two exact halves; for one in single precision the bits that
-// do not fit are folded into a last, sticky bit, which keeps the second rounding from meeting a tie
-// that is not one. Numbers out of range become the nearest end, as CUDA's conversions define it,
+// result in double they are added from two exact halves; for a narrower one the bits that do not
+// fit are folded into a last, sticky bit, which keeps the second rounding from meeting a tie that
+// is not one. Numbers out of range become the nearest end, as CUDA's conversions define it,
 // where C++ leaves it undefined.
 #include <array>
 #include <cmath>
@@ -159,20 +159,19 @@ void PutIntegers(Warp& warp, const Step& step, std::uint32_t mask, std::uint64_t
   for (unsigned i = 0; i < kLanes; ++i) {
     const bool negative = has_sign && static_cast<std::int64_t>(values[i]) < 0;
     const std::uint64_t magnitude = negative ? 0 - values[i] : values[i];
-    // Two exact halves; their sum rounds once.
-    const double high = static_cast<double>(magnitude >> 32) * 0x1p32;
-    const double low = static_cast<double>(magnitude & 0xffffffffu);
     const double sign = negative ? -1.0 : 1.0;
     if (format == kDouble) {
+      // Two exact halves; their sum rounds once.
+      const double high = static_cast<double>(magnitude >> 32) * 0x1p32;
+      const double low = static_cast<double>(magnitude & 0xffffffffu);
       doubles[i] = Add(sign * high, sign * low, rounding);
-    } else if (format == kSingle) {
-      // A sticky last bit keeps the second rounding right.
-      std::uint64_t kept = magnitude;
-      if (kept >> 53 != 0) kept = (kept >> 11 | std::uint64_t{(kept & 2047) != 0}) << 11;
-      singles[i] = AsBits(Narrow(sign * static_cast<double>(kept), rounding));
-    } else {
-      doubles[i] = sign * (high + low);
+      continue;
     }
+    // A sticky last bit keeps the second rounding right.
+    std::uint64_t kept = magnitude;
+    if (kept >> 53 != 0) kept = (kept >> 11 | std::uint64_t{(kept & 2047) != 0}) << 11;
+    doubles[i] = sign * static_cast<double>(kept);
+    if (format == kSingle) singles[i] = AsBits(Narrow(doubles[i], rounding));
   }
   if (format == kSingle) {
     Put(warp, step.target, mask, singles);

@@ -1,9 +1,11 @@
 // Two numbers of 16 bits lie in a register, and both halves are computed at once. The arithmetic is
 // double's: products and sums of half precision numbers are exact there, so rounding to 16 bits is
-// the only one, as in the GPU. Of bfloat16 the exponents lie further apart, and a fused sum whose
-// addend is 2^53 times smaller than its product loses it before the result is rounded. A single
-// precision intermediate would round twice for half precision too.
+// the only one, as in the GPU. Of bfloat16 the exponents lie further apart, and a fused sum may not
+// fit into a double: it is rounded to odd there, so that rounding it again to 16 bits gives what
+// one rounding gives (Boldo and Melquiond, 2008). A single precision intermediate would round twice
+// for half precision too.
 #include <array>
+#include <bit>
 #include <cmath>
 #include <optional>
 
@@ -64,6 +66,20 @@ std::uint32_t Pack(double low, double high, bool bfloat) {
   return base::DoubleToHalf(low) | std::uint32_t{base::DoubleToHalf(high)} << 16;
 }
 
+// Returns the sum rounded to odd: where it is not exact, of the two doubles around it the one whose
+// last bit is set. Finite products and numbers of bfloat16 neither overflow nor underflow a double.
+double AddToOdd(double a, double b) {
+  const double sum = a + b;
+  // What rounding took away, exactly (Knuth); NaN for infinite numbers.
+  const double part = sum - a;
+  const double rest = (a - (sum - part)) + (b - part);
+  auto bits = std::bit_cast<std::uint64_t>(sum);
+  // A larger magnitude has larger bits.
+  if (std::abs(rest) > 0 && (bits & 1) == 0)
+    bits += (rest > 0) == (sum > 0) ? 1 : ~std::uint64_t{0};
+  return std::bit_cast<double>(bits);
+}
+
 double Bounded(double value, bool saturate, bool relu) {
   if (saturate) return value > 0 ? (value < 1 ? value : 1.0) : 0.0;
   if (relu && value <= 0) return 0.0;
@@ -93,8 +109,9 @@ void RunHalf(Warp& warp, const Step& step, std::uint32_t mask) {
     double low = adds ? a.low[i] + b.low[i] : a.low[i] * b.low[i];
     double high = adds ? a.high[i] + b.high[i] : a.high[i] * b.high[i];
     if (fuses) {
-      low = std::fma(a.low[i], b.low[i], c.low[i]);
-      high = std::fma(a.high[i], b.high[i], c.high[i]);
+      // The products are exact.
+      low = bfloat ? AddToOdd(low, c.low[i]) : low + c.low[i];
+      high = bfloat ? AddToOdd(high, c.high[i]) : high + c.high[i];
     }
     low = Bounded(low, saturate, relu);
     high = Bounded(high, saturate, relu);
