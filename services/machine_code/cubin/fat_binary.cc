@@ -1,7 +1,7 @@
 // The format is undocumented; kinds and flags here are those that the fatbinary tool writes. Sizes
 // in a container are claims: each is compared with the payload before memory is allocated, because
-// a few damaged bytes could otherwise take gigabytes. A Zstandard frame mostly states its own size,
-// which has to agree; an LZ4 block does not, so the format's best ratio bounds it. Entries stay
+// a few damaged bytes could otherwise take gigabytes. The best ratio of the format bounds both
+// compressions; a Zstandard frame mostly states its own size, too, which has to agree. Entries stay
 // packed until one is chosen, since a library holds the same program for many architectures and a
 // device loads one of them. Machine code wins over PTX, then the newer architecture, then the more
 // specific target.
@@ -87,8 +87,17 @@ std::unexpected<base::Error> Damaged(const FatEntry& entry, std::string_view wha
               StrCat("fat binary entry for ", Name(entry.target), " does not unpack: ", what));
 }
 
+// A small payload must not make us allocate what it cannot hold.
+std::unexpected<base::Error> TooShort(const FatEntry& entry) {
+  return Damaged(entry, "it is too short for the size that its header names");
+}
+
 base::Result<std::vector<std::byte>> UnpackZstandard(const FatEntry& entry) {
-  // A small payload must not make us allocate what it does not hold.
+  // A block of the format takes 4 bytes at least, 3 of them its header, and yields 128 KiB at most.
+  constexpr std::uint64_t kBlockMin = 4;
+  if (entry.unpacked_bytes > entry.payload.size() / kBlockMin * ZSTD_BLOCKSIZE_MAX) {
+    return TooShort(entry);
+  }
   const auto stored = ZSTD_getFrameContentSize(entry.payload.data(), entry.payload.size());
   if (stored != ZSTD_CONTENTSIZE_UNKNOWN && stored != entry.unpacked_bytes) {
     return Damaged(entry, "its frame does not have the size that its header names");
@@ -104,7 +113,7 @@ base::Result<std::vector<std::byte>> UnpackZstandard(const FatEntry& entry) {
 base::Result<std::vector<std::byte>> UnpackLz4(const FatEntry& entry) {
   constexpr std::uint64_t kBestRatio = 255;  // Of the LZ4 block format.
   if (entry.unpacked_bytes > kBestRatio * entry.payload.size() + 64) {
-    return Damaged(entry, "it is too short for the size that its header names");
+    return TooShort(entry);
   }
   std::vector<std::byte> unpacked(entry.unpacked_bytes);
   const int size = LZ4_decompress_safe(

@@ -84,6 +84,20 @@ TEST(FatBinaryTest, RefusesAnEntryThatLiesAboutItsSize) {
   EXPECT_FALSE(Unpack(binary->entries()[0]));
 }
 
+TEST(FatBinaryTest, RefusesAFrameThatCannotHoldWhatItsEntryClaims) {
+  // A Zstandard frame with a window of 128 KiB, without a content size and with one empty block.
+  const std::string frame("\x28\xb5\x2f\xfd\x00\x38\x01\x00\x00", 9);
+  FatEntry entry{.target = {90}, .compression = Compression::kZstandard, .payload = AsBytes(frame)};
+  EXPECT_TRUE(Unpack(entry));
+  entry.unpacked_bytes = std::uint64_t{200} << 20;
+
+  const auto unpacked = Unpack(entry);
+
+  ASSERT_FALSE(unpacked);
+  EXPECT_NE(unpacked.error().message.find("too short"), std::string::npos)
+      << unpacked.error().message;
+}
+
 TEST(FatBinaryTest, ReadsItsSizeFromTheHeader) {
   const std::string file = ReadSample("lz4.fatbin");
 
