@@ -18,6 +18,9 @@ struct Parameter {
   auto operator<=>(const Parameter&) const = default;
 };
 
+// Most bytes of shared or constant memory that code may state.
+inline constexpr std::uint64_t kLargestMemory = 0xffffffff;
+
 // Zero stands for "not stated" throughout.
 struct Function {
   std::string_view name;              // Mangled.

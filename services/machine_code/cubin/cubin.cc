@@ -68,6 +68,11 @@ class Reader {
   }
 
  private:
+  static std::unexpected<base::Error> TooLarge(std::string_view section) {
+    return Fail(ErrorCode::kCorrupt,
+                StrCat("section ", section, " is larger than any architecture allows"));
+  }
+
   base::Result<void> AddSymbol(const Elf64_Sym& symbol, std::uint32_t index,
                                std::string_view name) {
     if (symbol.st_shndx == SHN_UNDEF || symbol.st_shndx >= elf_.sections.size()) return {};
@@ -77,6 +82,7 @@ class Reader {
       const bool constant = home.name == ".nv.constant3";
       if (constant || home.name.starts_with(".nv.global")) {
         code_.variables.push_back({.name = name, .bytes = symbol.st_size, .constant = constant});
+        if (constant && home.header.sh_size > kLargestMemory) return TooLarge(home.name);
         if (constant) code_.constant_bytes = static_cast<std::uint32_t>(home.header.sh_size);
       }
     }
@@ -95,6 +101,7 @@ class Reader {
       }
     }
     if (const ElfSection* shared = FindSection(".nv.shared.", name)) {
+      if (shared->header.sh_size > kLargestMemory) return TooLarge(shared->name);
       function.static_shared_bytes = static_cast<std::uint32_t>(shared->header.sh_size);
       if (code_.target.architecture >= kFirstReserved) {
         function.static_shared_bytes -= std::min(function.static_shared_bytes, kReservedShared);

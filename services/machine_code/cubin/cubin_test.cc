@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "services/machine_code/cubin/elf_file.h"
 #include "services/machine_code/cubin/fat_binary.h"
 #include "services/machine_code/cubin/test_files.h"
 
@@ -104,6 +105,29 @@ TEST(CubinRefusalTest, NamesTheMachineOfAnotherElfFile) {
 
   ASSERT_FALSE(code);
   EXPECT_NE(code.error().message.find("machine type 62"), std::string::npos);
+}
+
+TEST(CubinSizesTest, RefusesMemoryOfMoreThanFourGibibytes) {
+  for (const std::string_view name : {".nv.shared.tile", ".nv.constant3"}) {
+    std::vector<std::byte> bytes = SampleFor({9, 0});
+    const auto elf = ParseElf(bytes);
+    ASSERT_TRUE(elf);
+    const auto section = std::ranges::find(elf->sections, name, &ElfSection::name);
+    ASSERT_NE(section, elf->sections.end()) << name;
+    Elf64_Shdr header = section->header;
+    header.sh_type = SHT_NOBITS;  // Without content, so that any size is possible.
+    const auto number = static_cast<std::size_t>(section - elf->sections.begin());
+    const auto set_size = [&](std::uint64_t size) {
+      header.sh_size = size;
+      std::memcpy(bytes.data() + elf->header.e_shoff + number * sizeof(header), &header,
+                  sizeof(header));
+    };
+
+    set_size(0xffffffff);
+    EXPECT_TRUE(ParseCubin(bytes)) << name;
+    set_size(0x100000000);
+    EXPECT_FALSE(ParseCubin(bytes)) << name;
+  }
 }
 
 }  // namespace

@@ -148,7 +148,10 @@ class Parser {
     while (!tokens_.at_end() && !tokens_.TakeIf(";")) tokens_.Take();
     code_.variables.push_back(
         {.name = declared->name, .bytes = declared->bytes, .constant = constant});
-    if (constant) code_.constant_bytes += static_cast<std::uint32_t>(declared->bytes);
+    if (!constant) return {};
+    const std::uint64_t end = code_.constant_bytes + declared->bytes;
+    if (end > kLargestMemory) return Wrong("constants larger than any architecture allows");
+    code_.constant_bytes = static_cast<std::uint32_t>(end);
     return {};
   }
 
@@ -231,7 +234,9 @@ class Parser {
         if (!declared) return std::unexpected(declared.error());
         const std::uint64_t offset = (function.static_shared_bytes + declared->alignment - 1) /
                                      declared->alignment * declared->alignment;
-        function.static_shared_bytes = static_cast<std::uint32_t>(offset + declared->bytes);
+        const std::uint64_t end = offset + declared->bytes;
+        if (end > kLargestMemory) return Wrong("shared memory larger than any architecture allows");
+        function.static_shared_bytes = static_cast<std::uint32_t>(end);
       }
       statement_begins = word == ";" || word == "{" || word == "}" || word == ":";
     }

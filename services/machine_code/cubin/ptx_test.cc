@@ -75,5 +75,23 @@ TEST(PtxTest, NamesTheLineThatIsWrong) {
   EXPECT_FALSE(ParsePtx(".target sm_80 .entry k() { ret;"));
 }
 
+TEST(PtxTest, RefusesMemoryOfMoreThanFourGibibytes) {
+  const auto shared = [](const std::string& length) {
+    return ParsePtx(
+        ".target sm_80 .entry e() { .shared .align 4 .b8 a[16]; .shared .align 4 .b8 b[" + length +
+        "]; ret; }");
+  };
+  const auto constant = [](const std::string& length) {
+    return ParsePtx(".target sm_80 .const .b8 a[16]; .const .b8 b[" + length + "];");
+  };
+
+  ASSERT_TRUE(shared("4294967279"));
+  EXPECT_EQ(shared("4294967279")->functions[0].static_shared_bytes, 0xffffffff);
+  EXPECT_FALSE(shared("4294967280"));
+  ASSERT_TRUE(constant("4294967279"));
+  EXPECT_EQ(constant("4294967279")->constant_bytes, 0xffffffff);
+  EXPECT_FALSE(constant("4294967280"));
+}
+
 }  // namespace
 }  // namespace eidolon::cubin
