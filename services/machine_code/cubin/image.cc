@@ -1,6 +1,6 @@
 // A cache entry's key is the hash of the payload as it is stored, packed: a later process finds its
-// index without unpacking or parsing anything. The target's suffix and the kind are mixed in,
-// because the same payload may stand in another container under other ones. The build is mixed into
+// index without unpacking or parsing anything. The target and the kind are mixed in, because
+// the same payload may stand in another container under other ones. The build is mixed into
 // the file's name, so that a program that reads code otherwise never opens this one's indices.
 // Whether the code runs on the device is checked on the index, at the end: a cubin or PTX text that
 // comes without a container states its architecture only inside.
@@ -140,7 +140,8 @@ base::Result<std::unique_ptr<LoadedIndex>> IndexCache::Load(const FoundImage& im
   if (!entry) return std::unexpected(entry.error());
   base::Digest key = base::Hash128(entry->payload.data(), entry->payload.size());
   // The same text may stand in a container under another target.
-  key.low ^= static_cast<std::uint64_t>(entry->target.suffix) << 8 | (entry->is_ptx ? 1 : 0);
+  key.low ^= std::uint64_t{entry->target.architecture} << 32 |
+             static_cast<std::uint64_t>(entry->target.suffix) << 8 | (entry->is_ptx ? 1 : 0);
   std::unique_ptr<LoadedIndex> loaded = folder_.empty() ? nullptr : Find(key);
   if (loaded == nullptr) {
     Bytes code = entry->payload;

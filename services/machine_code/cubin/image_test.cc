@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -77,6 +78,37 @@ TEST_F(ImageTest, AnotherBuildMakesAnIndexOfItsOwn) {
 
   EXPECT_FALSE((*other)->from_cache());
   EXPECT_TRUE((*same)->from_cache());
+}
+
+// A container with one entry of PTX, that is not packed.
+std::string ContainerOf(const std::string& text, std::uint32_t architecture) {
+  std::string bytes(16 + 64, '\0');
+  const auto put = [&bytes](std::size_t at, auto number) {
+    std::memcpy(bytes.data() + at, &number, sizeof(number));
+  };
+  put(0, kFatBinaryMagic);
+  put(6, std::uint16_t{16});
+  put(8, std::uint64_t{64 + text.size()});
+  put(16, std::uint16_t{1});
+  put(16 + 4, std::uint32_t{64});
+  put(16 + 8, std::uint64_t{text.size()});
+  put(16 + 28, architecture);
+  return bytes + text;
+}
+
+TEST_F(ImageTest, TheSameCodeForAnotherArchitectureHasAnIndexOfItsOwn) {
+  const IndexCache cache(folder_);
+  const std::string older = ContainerOf(ptx_, 75);
+  const std::string newer = ContainerOf(ptx_, 80);
+
+  const auto first = cache.Load(*FindImage(older.data()), {9, 0});
+  const auto second = cache.Load(*FindImage(newer.data()), {9, 0});
+
+  ASSERT_TRUE(first) << first.error().message;
+  ASSERT_TRUE(second) << second.error().message;
+  EXPECT_EQ(Name((*first)->index().header().target), "sm_75");
+  EXPECT_EQ(Name((*second)->index().header().target), "sm_80");
+  EXPECT_FALSE((*second)->from_cache());
 }
 
 TEST_F(ImageTest, ReplacesADamagedIndex) {
