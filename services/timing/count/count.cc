@@ -55,12 +55,13 @@ void EachNumber(BlockCounts& a, const BlockCounts& b, Visit&& visit) {
     visit(a.matrix_operations[i], b.matrix_operations[i]);
   }
   for (const auto number :
-       {&BlockCounts::group_matrix_operations, &BlockCounts::shared_wavefronts,
-        &BlockCounts::line_requests, &BlockCounts::missed_lines, &BlockCounts::missed_sectors,
-        &BlockCounts::again_sectors, &BlockCounts::again_distance, &BlockCounts::first_sectors,
-        &BlockCounts::engine_bytes, &BlockCounts::atomics, &BlockCounts::colliding_atomics,
-        &BlockCounts::atomic_rounds, &BlockCounts::barriers, &BlockCounts::code_lines,
-        &BlockCounts::clocks, &BlockCounts::far_clocks, &BlockCounts::matrix_warps}) {
+       {&BlockCounts::group_matrix_operations, &BlockCounts::lane_operations,
+        &BlockCounts::shared_wavefronts, &BlockCounts::line_requests, &BlockCounts::missed_lines,
+        &BlockCounts::missed_sectors, &BlockCounts::again_sectors, &BlockCounts::again_distance,
+        &BlockCounts::first_sectors, &BlockCounts::engine_bytes, &BlockCounts::atomics,
+        &BlockCounts::colliding_atomics, &BlockCounts::atomic_rounds, &BlockCounts::barriers,
+        &BlockCounts::code_lines, &BlockCounts::clocks, &BlockCounts::far_clocks,
+        &BlockCounts::matrix_warps}) {
     visit(a.*number, b.*number);
   }
 }

@@ -37,6 +37,7 @@ TEST(CountTest, CountsAnElementwiseKernelToTheByte) {
   EXPECT_EQ(counts->block.missed_sectors, 64);
   EXPECT_GE(Issued(*counts, Pipe::kFma), 8);       // The multiplication.
   EXPECT_GE(Issued(*counts, Pipe::kMultiply), 8);  // That of the index.
+  EXPECT_EQ(counts->block.lane_operations, 256);   // One multiplication an element.
   EXPECT_EQ(counts->block.shared_wavefronts, 0);
   EXPECT_GT(counts->block.far_clocks, 400);
   EXPECT_LT(counts->block.far_clocks, counts->block.clocks);
@@ -358,6 +359,25 @@ TEST(ExplainTest, NamesTheFirstBoundAndDrawsTheKernel) {
   EXPECT_TRUE(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
   EXPECT_NE(svg.find("<circle "), std::string::npos);
   EXPECT_EQ(svg.find("nan"), std::string::npos);
+}
+
+// The height of the kernel's point follows from its operations.
+TEST(ExplainTest, DrawsAKernelOfHalvesAsHighAsOneOfTwiceTheOperations) {
+  Record record{.name = "any", .gpu = H100().name};
+  record.counts.blocks = 132;
+  record.counts.warps = 8;
+  record.counts.resident_blocks = 1;
+  record.counts.block.clocks = 1e6;
+  record.counts.bytes_read = 1e6;
+  record.counts.block.issued[static_cast<std::size_t>(Pipe::kHalf)] = 1e6;
+  const auto point = [&record](double operations) {
+    record.counts.block.lane_operations = operations;
+    const std::string svg = RooflineSvg(record, H100());
+    const std::size_t at = svg.find("<circle ");
+    return svg.substr(at, svg.find("/>", at) - at);
+  };
+
+  EXPECT_NE(point(1e6 * 128), point(1e6 * 64));
 }
 
 }  // namespace

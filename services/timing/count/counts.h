@@ -44,6 +44,8 @@ struct BlockCounts {
   std::array<double, kMatrixTypes> matrix_operations{};
   // Part of these by groups of four warps (WGMMA) or on tensor memory (tcgen05).
   double group_matrix_operations = 0;
+  // Multiplications and additions of floating-point numbers by lanes, outside matrix instructions.
+  double lane_operations = 0;
   double matrix_warps = 0;       // Of the block's warps, those that issue any.
   double shared_wavefronts = 0;  // Clocks of the banks of shared memory.
   double line_requests = 0;      // Lines of 128 bytes that warps ask the first-level cache for.

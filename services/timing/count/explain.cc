@@ -46,13 +46,9 @@ std::string Percent(double share) { return StrCat(Fixed(share * 100, 0), " %"); 
 
 std::string Dims(const kernel::Dim3& dims) { return StrCat(dims.x, " x ", dims.y, " x ", dims.z); }
 
-// Multiplications and additions; two for each lane of an instruction of the FMA pipes.
+// Multiplications and additions of the whole launch.
 double Operations(const Counts& counts) {
-  constexpr double kLaneOperations = 64;
-  return MatrixOperations(counts) +
-         kLaneOperations * counts.blocks *
-             (counts.block.issued[static_cast<std::size_t>(Pipe::kFma)] +
-              counts.block.issued[static_cast<std::size_t>(Pipe::kHalf)]);
+  return MatrixOperations(counts) + counts.block.lane_operations * counts.blocks;
 }
 
 std::string Instructions(const Counts& counts) {

@@ -6,6 +6,7 @@
 #include "services/timing/count/pipes.h"
 
 #include "services/base/check.h"
+#include "services/machine_code/interpret/operation_kinds.h"
 
 namespace eidolon::timing::count {
 
@@ -228,6 +229,32 @@ std::optional<unsigned> MatrixGroupsLeft(const interpret::Step& step) {
 
 bool AnnouncesBytes(const interpret::Step& step) {
   return step.form == nullptr && step.word.opcode() == kArrive && !step.word.Bit(84);
+}
+
+double LaneOperations(const interpret::Step& step) {
+  if (step.uniform) return 0;
+  switch (step.operation) {
+    case Operation::kFadd:
+    case Operation::kFmul:
+    case Operation::kDadd:
+    case Operation::kDmul:
+      return 1;
+    case Operation::kFfma:
+    case Operation::kDfma:
+    case Operation::kFadd2:  // Two numbers from here on.
+    case Operation::kFmul2:
+    case Operation::kHadd2:
+    case Operation::kHmul2:
+      return 2;
+    case Operation::kHfma2:
+    case Operation::kHfma2Mma:
+      // Compilers load constants by it.
+      return interpret::ConstantOfHalves(step) ? 0 : 4;
+    case Operation::kFfma2:
+      return 4;
+    default:
+      return 0;
+  }
 }
 
 double MatrixOperations(const interpret::Step& step, MatrixType* type) {

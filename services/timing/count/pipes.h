@@ -37,6 +37,10 @@ inline constexpr double kBarrierLatency = 20;
 // others. Those of a group of four warps (WGMMA) count for each of them with a quarter of the rows.
 double MatrixOperations(const interpret::Step& step, MatrixType* type);
 
+// Returns the multiplications and additions of floating-point numbers that one lane executes; 0 for
+// matrix instructions and for others.
+double LaneOperations(const interpret::Step& step);
+
 // Where the step has the tensor cores multiply into tensor memory (tcgen05.mma, from 10.0 on): the
 // row of uniform registers that holds the instruction's descriptor.
 std::optional<unsigned> MatrixDescriptorRow(const interpret::Step& step);

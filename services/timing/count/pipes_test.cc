@@ -68,6 +68,32 @@ TEST(PipesTest, TwoBlocksMayShareWhatOneOfThemIssues) {
   EXPECT_FALSE(IsOfBlockPair(StepOf(0x00008000000079c5, 0x000fe200002e0000)));
 }
 
+TEST(PipesTest, ALaneWorksOnOneNumberOrTwoAndAFusedOperationCountsTwice) {
+  using sass::Operation;
+  const auto operations = [](Operation operation) {
+    interpret::Step step;
+    step.operation = operation;
+    return LaneOperations(step);
+  };
+  for (const Operation one : {Operation::kFadd, Operation::kFmul, Operation::kDadd}) {
+    EXPECT_EQ(operations(one), 1);
+  }
+  for (const Operation two : {Operation::kFfma, Operation::kDfma, Operation::kFadd2,
+                              Operation::kFmul2, Operation::kHadd2, Operation::kHmul2}) {
+    EXPECT_EQ(operations(two), 2);
+  }
+  for (const Operation four : {Operation::kHfma2, Operation::kHfma2Mma, Operation::kFfma2}) {
+    EXPECT_EQ(operations(four), 4);
+  }
+  EXPECT_EQ(operations(Operation::kImad), 0);
+  EXPECT_EQ(operations(Operation::kHmma), 0);
+  // HFMA2.MMA R0, -RZ, RZ, 0, 0
+  interpret::Step constant = StepOf(0x00000000ff007435, 0x000fe200000001ff);
+  constant.operation = Operation::kHfma2Mma;
+  constant.c.kind = interpret::Operand::Kind::kFixed;  // The others are zero registers.
+  EXPECT_EQ(LaneOperations(constant), 0);
+}
+
 TEST(PipesTest, OtherInstructionsMultiplyNothing) {
   const auto barrier = StepOf(0x000000ff490073e9, 0x0003e200080000ff);  // UTCBAR
   MatrixType type{};

@@ -35,6 +35,7 @@ void EachNumber(R& record, Visit&& visit) {
     visit(StrCat("matrix_", i), block.matrix_operations[i]);
   }
   visit("group_matrix", block.group_matrix_operations);
+  visit("lane_operations", block.lane_operations);
   visit("matrix_warps", block.matrix_warps);
   visit("shared_wavefronts", block.shared_wavefronts);
   visit("line_requests", block.line_requests);

@@ -11,6 +11,7 @@
 #include "services/timing/count/watch.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "services/base/check.h"
 #include "services/machine_code/interpret/handlers.h"
@@ -58,6 +59,7 @@ CountWatch::CountWatch(const interpret::Program& program, double cached_bytes_of
     fixed.matrix_groups_left = MatrixGroupsLeft(original);
     fixed.announces_bytes = AnnouncesBytes(original);
     fixed.matrix_operations = MatrixOperations(original, &fixed.matrix_type);
+    fixed.lane_operations = LaneOperations(original);
     const sass::Word& word = original.word;
     fixed.stall = static_cast<std::uint8_t>(std::max<std::uint64_t>(1, word.Bits(105, 4)));
     fixed.sets = static_cast<std::uint8_t>(word.Bits(110, 3));
@@ -192,6 +194,7 @@ void CountWatch::Issue(Warp& warp, std::size_t number, std::uint32_t lanes) {
   if (fixed.passed_over) ++passed_over_;
   double latency = kArithmeticLatency;
   if (lanes != 0) {
+    counts_.lane_operations += fixed.lane_operations * std::popcount(lanes);
     const double before = counts_.missed_sectors;
     if (fixed.accesses) latency = accesses_.Count(warp, step, lanes, counts_);
     if (clock.far == 0) clock.first_sectors += counts_.missed_sectors - before;

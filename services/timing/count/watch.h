@@ -72,6 +72,7 @@ class CountWatch {
     std::optional<unsigned> matrix_groups_left;
     bool announces_bytes = false;
     double matrix_operations = 0;
+    double lane_operations = 0;
     MatrixType matrix_type{};
     std::uint8_t stall = 1;
     std::uint8_t sets = 7;   // Scoreboard that the result frees; 7: none.
