@@ -48,6 +48,7 @@ namespace eidolon::timing::replay {
   ROW(cuFuncSetAttribute, cuFuncSetAttribute)                   \
   ROW(cuLaunchKernelEx, cuLaunchKernelEx)                       \
   ROW(cuStreamCreate, cuStreamCreate)                           \
+  ROW(cuStreamDestroy_v2, cuStreamDestroy_v2)                   \
   ROW(cuStreamSynchronize, cuStreamSynchronize)                 \
   ROW(cuStreamBeginCapture_v2, cuStreamBeginCapture_v2)         \
   ROW(cuStreamEndCapture, cuStreamEndCapture)                   \

@@ -4,9 +4,10 @@
 //   EIDOLON_FAKE_DRIVER="CALL:N:FAULT[,...]"  at the N-th call of CALL (1: the first), FAULT is
 //       an error number, "hang", "die" (the process ends) or "move" (another address is given)
 //
-// A launch lasts 3 ms (EIDOLON_FAKE_LAUNCH_MS), a memset of 1 MiB 1 us; between two events lie 0.25
-// ms more. What the host does after waiting comes 0.5 ms late. A launch whose parameters point
-// outside of mapped memory faults, and every later call with it.
+// The GPU has compute capability 9.0 (its first number: EIDOLON_FAKE_COMPUTE_MAJOR). A launch lasts
+// 3 ms (EIDOLON_FAKE_LAUNCH_MS), a memset of 1 MiB 1 us; between two events lie 0.25 ms more. What
+// the host does after waiting comes 0.5 ms late. A launch whose parameters point outside of mapped
+// memory faults, and every later call with it.
 #include <cuda.h>
 #include <unistd.h>
 
@@ -36,7 +37,13 @@ struct State {
   double now_ms = 0;
   std::map<CUevent, double> events;
   std::set<const void*> pinned;
+  int streams = 0;  // That exist.
 };
+
+int ComputeMajor() {
+  const char* text = std::getenv("EIDOLON_FAKE_COMPUTE_MAJOR");
+  return text == nullptr ? 9 : std::atoi(text);
+}
 
 double LaunchMs() {
   const char* text = std::getenv("EIDOLON_FAKE_LAUNCH_MS");
@@ -130,7 +137,7 @@ EIDOLON_FAKE cuDeviceTotalMem_v2(std::size_t* bytes, CUdevice) {
 }
 EIDOLON_FAKE cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice) {
   const std::map<CUdevice_attribute, int> values = {
-      {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 9},
+      {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, ComputeMajor()},
       {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 132},
       {CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 50 << 20},
       {CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1'980'000}};
@@ -325,8 +332,15 @@ EIDOLON_FAKE cuLaunchKernelEx(const CUlaunchConfig*, CUfunction, void**, void** 
 }
 EIDOLON_FAKE cuStreamCreate(CUstream* stream, unsigned) {
   *stream = reinterpret_cast<CUstream>(4);
+  ++All().streams;
   return CUDA_SUCCESS;
 }
+EIDOLON_FAKE cuStreamDestroy_v2(CUstream) {
+  --All().streams;
+  return CUDA_SUCCESS;
+}
+// For tests: how many streams there are.
+extern "C" __attribute__((visibility("default"))) int EidolonFakeStreams() { return All().streams; }
 EIDOLON_FAKE cuStreamSynchronize(CUstream) {
   EIDOLON_ENTER("cuStreamSynchronize");
   if (All().capturing) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;

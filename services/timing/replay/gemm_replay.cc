@@ -1,7 +1,7 @@
 // The library decides by shape, type, transposes, leading dimensions and alignment which kernel
 // runs, so a call with those takes the time of the program's. Matrices are the worker's own; their
 // values matter only for the power that they draw (operand.h). The library also chooses by the
-// workspace, which has the size that PyTorch gives since compute capability 9 (lt_replay.cc). What
+// workspace, which has the size that PyTorch gives (workspace.h). What
 // the plain call cannot say is refused before any matrix is allocated.
 #include "services/timing/replay/gemm_replay.h"
 
@@ -13,6 +13,7 @@
 #include "services/base/sim_time.h"
 #include "services/base/text.h"
 #include "services/timing/replay/vendor_library.h"
+#include "services/timing/replay/workspace.h"
 
 namespace eidolon::timing::replay {
 
@@ -22,7 +23,6 @@ using base::StrCat;
 
 namespace {
 
-constexpr std::size_t kWorkspaceBytes = 32 << 20;
 constexpr const char* kLibrary = "libcublas.so.13";
 
 // Returns whether the plain GEMM takes matrices of the type.
@@ -67,7 +67,8 @@ Result<void> CheckBlas(cublasStatus_t status, const char* doing) {
 
 }  // namespace
 
-Result<std::unique_ptr<Cublas>> Cublas::Open(const Driver& driver, const std::string& folder) {
+Result<std::unique_ptr<Cublas>> Cublas::Open(const Driver& driver, const std::string& folder,
+                                             std::uint32_t compute_major) {
   const auto loaded = LoadVendorLibrary(folder, kLibrary, "cuBLAS");
   if (!loaded) return std::unexpected(loaded.error());
   const auto& [library, path] = *loaded;
@@ -89,7 +90,8 @@ Result<std::unique_ptr<Cublas>> Cublas::Open(const Driver& driver, const std::st
   if (auto made = CheckBlas(cublas->create_(&cublas->handle_), "creating a handle"); !made) {
     return std::unexpected(made.error());
   }
-  const CUresult result = driver.cuMemAlloc_v2(&cublas->workspace_, kWorkspaceBytes);
+  cublas->workspace_bytes_ = WorkspaceBytes(compute_major);
+  const CUresult result = driver.cuMemAlloc_v2(&cublas->workspace_, cublas->workspace_bytes_);
   if (result != CUDA_SUCCESS) {
     return std::unexpected(driver.Check(result, "allocating a workspace").error());
   }
@@ -137,7 +139,7 @@ Result<void> GemmCall::Enqueue(CUstream stream) {
   if (!set) return set;
   set =
       CheckBlas(cublas_.set_workspace_(cublas_.handle_, reinterpret_cast<void*>(cublas_.workspace_),
-                                       kWorkspaceBytes),
+                                       cublas_.workspace_bytes_),
                 "giving a workspace");
   if (!set) return set;
   const auto operation = [](bool transpose) { return transpose ? CUBLAS_OP_T : CUBLAS_OP_N; };

@@ -21,8 +21,8 @@ namespace eidolon::timing::replay {
 class Cublas {
  public:
   // `folder` holds libcublas; empty: where the loader looks.
-  static base::Result<std::unique_ptr<Cublas>> Open(const Driver& driver,
-                                                    const std::string& folder);
+  static base::Result<std::unique_ptr<Cublas>> Open(const Driver& driver, const std::string& folder,
+                                                    std::uint32_t compute_major);
   ~Cublas();
   Cublas(const Cublas&) = delete;
   Cublas& operator=(const Cublas&) = delete;
@@ -48,6 +48,7 @@ class Cublas {
   GemmFunction gemm_ = nullptr;
   cublasHandle_t handle_ = nullptr;
   CUdeviceptr workspace_ = 0;
+  std::uint64_t workspace_bytes_ = 0;
 };
 
 // A GEMM that is ready to be repeated, with matrices of its own.

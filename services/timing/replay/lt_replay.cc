@@ -16,6 +16,7 @@
 #include "services/base/text.h"
 #include "services/contract/workload/epilogue.h"
 #include "services/timing/replay/vendor_library.h"
+#include "services/timing/replay/workspace.h"
 
 namespace eidolon::timing::replay {
 
@@ -27,9 +28,6 @@ using base::Wide;
 namespace {
 
 constexpr const char* kLibrary = "libcublasLt.so.13";
-// PyTorch's defaults: its ":4096:8" since compute capability 9, ":4096:2:16:8" before.
-constexpr std::size_t kWorkspaceHopper = 4096 * 8 * 1024;
-constexpr std::size_t kWorkspaceBefore = 4096 * 2 * 1024 + 16 * 8 * 1024;
 
 // Values by the numbers of workload::Epilogue; 0: not replayed.
 constexpr std::uint32_t kEpilogues[] = {
@@ -121,7 +119,7 @@ Result<std::unique_ptr<CublasLt>> CublasLt::Open(const Driver& driver, const std
   if (auto made = CheckLt(lt->lt_.create(&lt->handle_), "creating a handle"); !made) {
     return std::unexpected(made.error());
   }
-  lt->workspace_bytes_ = compute_major >= 9 ? kWorkspaceHopper : kWorkspaceBefore;
+  lt->workspace_bytes_ = WorkspaceBytes(compute_major);
   const CUresult result = driver.cuMemAlloc_v2(&lt->workspace_, lt->workspace_bytes_);
   if (result != CUDA_SUCCESS) {
     return std::unexpected(driver.Check(result, "allocating a workspace").error());

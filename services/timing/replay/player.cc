@@ -72,7 +72,7 @@ Result<void> Player::Start(const PlayerOptions& options) {
 }
 
 void Player::OpenLibraries(const std::string& folder) {
-  cublas_ = Cublas::Open(*driver_, folder);
+  cublas_ = Cublas::Open(*driver_, folder, gpu_.compute_major);
   cublas_lt_ = CublasLt::Open(*driver_, folder, gpu_.compute_major);
   cudnn_ = Cudnn::Open(*driver_, folder);
   Note("cublas", cublas_);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -71,6 +72,21 @@ TEST_F(PlayerTest, SaysWhatGpuItOwns) {
   EXPECT_EQ((*player)->gpu().multiprocessors, 132u);
   EXPECT_EQ((*player)->gpu().cuda, "13.2");
   EXPECT_THAT((*player)->gpu().libraries, HasSubstr("no cuBLAS"));
+}
+
+TEST_F(PlayerTest, LeavesNoStreamBehind) {
+  void* const driver = dlopen(kDriver, RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(driver, nullptr) << dlerror();
+  const auto streams = reinterpret_cast<int (*)()>(dlsym(driver, "EidolonFakeStreams"));
+  ASSERT_NE(streams, nullptr);
+  const int before = streams();
+  {
+    const auto player = Open();
+    ASSERT_TRUE(player) << player.error().message;
+    EXPECT_EQ(streams(), before + 1);
+  }
+
+  EXPECT_EQ(streams(), before);
 }
 
 TEST_F(PlayerTest, AMachineWithoutADriverIsTold) {

@@ -106,6 +106,7 @@ Stopwatch::~Stopwatch() {
     for (CUevent event : *events) driver_.cuEventDestroy_v2(event);
   }
   if (flush_ != 0) driver_.cuMemFree_v2(flush_);
+  if (stream_ != nullptr) driver_.cuStreamDestroy_v2(stream_);
 }
 
 namespace {
