@@ -97,7 +97,8 @@ bool Prepare(sqlite3* file) {
          Run(file, StrCat("PRAGMA user_version=", kernel::kSchema)) && Run(file, kCreate);
 }
 
-// Renames the file and its journal to the first free "<path>.unusable-<n>".
+// Renames the file and its journal to the first free "<path>.unusable-<n>". A journal remains where
+// another process has the file open: the rows in it are not in the file yet.
 bool MoveAside(const std::string& path, const std::string& why) {
   for (int n = 1; n < 1000; ++n) {
     const std::string target = StrCat(path, ".unusable-", n);
@@ -105,7 +106,11 @@ bool MoveAside(const std::string& path, const std::string& why) {
     std::error_code failed;
     std::filesystem::rename(path, target, failed);
     if (failed) return false;
-    for (const char* suffix : {"-wal", "-shm"}) std::filesystem::remove(path + suffix, failed);
+    for (const char* suffix : {"-wal", "-shm"}) {
+      if (!std::filesystem::exists(path + suffix)) continue;
+      std::filesystem::rename(path + suffix, target + suffix, failed);
+      if (failed) return false;
+    }
     base::Log(base::Level::kWarning, "profile_cache_moved_aside",
               {{"file", path}, {"to", target}, {"reason", why}});
     return true;

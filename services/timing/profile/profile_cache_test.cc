@@ -79,6 +79,34 @@ TEST_F(ProfileCacheTest, MovesADatabaseOfAnotherProgramAside) {
   EXPECT_TRUE(std::filesystem::exists(path_ + ".unusable-1"));
 }
 
+TEST_F(ProfileCacheTest, MovesTheJournalOfAFileThatIsOpenElsewhereWithIt) {
+  sqlite3* other = nullptr;
+  ASSERT_EQ(sqlite3_open(path_.c_str(), &other), SQLITE_OK);
+  for (const char* sql : {"PRAGMA journal_mode=WAL", "PRAGMA wal_autocheckpoint=0",
+                          "CREATE TABLE other(x)", "INSERT INTO other VALUES(7)"}) {
+    ASSERT_EQ(sqlite3_exec(other, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sql;
+  }
+
+  ASSERT_TRUE(ProfileCache::Open(path_));
+
+  // A copy, as another program would open it later.
+  const std::string moved = path_ + ".unusable-1";
+  const std::string copy = directory_ + "/copy.db";
+  ASSERT_TRUE(std::filesystem::exists(moved));
+  std::filesystem::copy_file(moved, copy);
+  std::error_code absent;
+  std::filesystem::copy_file(moved + "-wal", copy + "-wal", absent);
+  sqlite3_close(other);
+  sqlite3* file = nullptr;
+  ASSERT_EQ(sqlite3_open(copy.c_str(), &file), SQLITE_OK);
+  sqlite3_stmt* rows = nullptr;
+  EXPECT_EQ(sqlite3_prepare_v2(file, "SELECT x FROM other", -1, &rows, nullptr), SQLITE_OK);
+  EXPECT_EQ(sqlite3_step(rows), SQLITE_ROW);
+  EXPECT_EQ(sqlite3_column_int(rows, 0), 7);
+  sqlite3_finalize(rows);
+  sqlite3_close(file);
+}
+
 TEST_F(ProfileCacheTest, MovesAFileOfAnotherSchemaAside) {
   ASSERT_TRUE((*ProfileCache::Open(path_))->Add(Sample()));
   sqlite3* file = nullptr;
