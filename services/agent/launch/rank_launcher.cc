@@ -118,8 +118,10 @@ class Ranks {
     }
   }
 
+  // Asks each rank once. Requires: no rank is added afterwards.
   void End(std::int64_t now_ns) {
-    if (kill_ns_ == 0) kill_ns_ = now_ns + kGraceNs;
+    if (kill_ns_ != 0) return;
+    kill_ns_ = now_ns + kGraceNs;
     SignalAll(SIGTERM);
   }
   void KillLate(std::int64_t now_ns) {
@@ -136,6 +138,21 @@ class Ranks {
   std::int64_t kill_ns_ = 0;
   int status_ = 0;
 };
+
+// Forks with SIGTERM blocked: a signal that reaches the child before it has the default action back
+// stays pending and ends it then. The launcher's handler would set a flag that nobody reads.
+pid_t ForkRank() {
+  sigset_t term, before;
+  sigemptyset(&term);
+  sigaddset(&term, SIGTERM);
+  sigprocmask(SIG_BLOCK, &term, &before);
+  const pid_t process = fork();
+  const int error = errno;
+  if (process == 0) signal(SIGTERM, SIG_DFL);
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+  errno = error;
+  return process;
+}
 
 }  // namespace
 
@@ -173,17 +190,15 @@ int RunRanks(const std::vector<std::string>& arguments) {
     return kUsageStatus;
   }
   const RankLaunch& launch = *read;
-  static std::atomic<bool> asked_to_end = false;
+  static std::atomic<bool> asked_to_end;
+  asked_to_end = false;
   signal(SIGTERM, [](int) { asked_to_end = true; });
   const base::SystemClock clock;
   const pid_t launcher = getpid();
   Ranks running;
   for (const std::uint32_t rank : launch.live) {
-    const pid_t process = fork();
-    if (process == 0) {
-      signal(SIGTERM, SIG_DFL);
-      Become(launch, rank, launcher);
-    }
+    const pid_t process = ForkRank();
+    if (process == 0) Become(launch, rank, launcher);
     if (process < 0) {
       fprintf(stderr, "eidolon: rank %u cannot be started: %s\n", rank, strerror(errno));
       running.End(clock.MonotonicNs());

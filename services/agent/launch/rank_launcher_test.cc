@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <fstream>
@@ -76,6 +78,41 @@ TEST(RankLauncherTest, AFailureEndsTheOthersAndIsTheStatus) {
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(RunInShell("test $RANK = 8 && exit 3; exec sleep 600"), 3);
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("rank 8 ended with status 3"));
+}
+
+TEST(RankLauncherTest, ARequestToEndReachesEachRankOnce) {
+  const std::string terms = ::testing::TempDir() + "/terms",
+                    ready = ::testing::TempDir() + "/ready";
+  std::remove(terms.c_str());
+  std::remove(ready.c_str());
+  // Rank 8 goes on for half a second after the signal, rank 15 has it sent.
+  const std::string counts =
+      base::StrCat("trap 'echo term >> ", terms, "; seen=1' TERM; touch ", ready,
+                   "; while [ -z \"$seen\" ]; do sleep 0.01; done; "
+                   "i=0; while [ $i -lt 25 ]; do sleep 0.02; i=$((i+1)); done; exit 0");
+  const std::string asks =
+      base::StrCat("trap '' TERM; until [ -e ", ready, " ]; do sleep 0.01; done; kill -TERM $PPID");
+
+  EXPECT_EQ(RunInShell(base::StrCat("if [ $RANK = 8 ]; then ", counts, "; fi; ", asks)), 0);
+
+  EXPECT_EQ(ContentOf(terms), "term\n");
+}
+
+bool term_in_child = false;
+
+TEST(RankLauncherTest, ASignalThatComesRightAfterTheForkEndsTheRank) {
+  static const int registered = pthread_atfork(nullptr, nullptr, [] {
+    if (term_in_child) raise(SIGTERM);
+  });
+  ASSERT_EQ(registered, 0);
+  ::testing::internal::CaptureStderr();
+
+  term_in_child = true;
+  const int status = RunInShell("exit 0");
+  term_in_child = false;
+
+  EXPECT_EQ(status, 128 + SIGTERM);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("ended with status 143"));
 }
 
 TEST(RankLauncherTest, AProgramThatDoesNotExistIsNamed) {
