@@ -62,17 +62,40 @@ void AskForLongSlices() {
   syscall(SYS_sched_setattr, 0, &wanted, 0);
 }
 
-struct Pipe {
-  int read_end = -1, write_end = -1;
-};
-
-base::Result<Pipe> MakePipe() {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) {
-    return base::Fail(ErrorCode::kInternal, StrCat("cannot make a pipe: ", strerror(errno)));
+// Owns both ends until they are closed or taken.
+class Pipe {
+ public:
+  Pipe() = default;
+  ~Pipe() {
+    CloseReadEnd();
+    CloseWriteEnd();
   }
-  return Pipe{ends[0], ends[1]};
-}
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+
+  base::Result<void> Open() {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+      return base::Fail(ErrorCode::kInternal, StrCat("cannot make a pipe: ", strerror(errno)));
+    }
+    read_end_ = ends[0];
+    write_end_ = ends[1];
+    return {};
+  }
+  int read_end() const { return read_end_; }
+  int write_end() const { return write_end_; }
+  int TakeReadEnd() { return std::exchange(read_end_, -1); }
+  void CloseReadEnd() { Close(&read_end_); }
+  void CloseWriteEnd() { Close(&write_end_); }
+
+ private:
+  static void Close(int* end) {
+    if (*end >= 0) close(std::exchange(*end, -1));
+  }
+
+  int read_end_ = -1;
+  int write_end_ = -1;
+};
 
 std::vector<std::string> MergedEnvironment(const Variables& added) {
   std::map<std::string, std::string> merged;
@@ -170,9 +193,9 @@ base::Result<std::unique_ptr<Command>> Command::Start(const CommandOptions& opti
   std::vector<std::string> arguments = options.command;
   const auto program = FindProgram(options);
   if (!program) return std::unexpected(program.error());
-  const auto out = MakePipe(), err = MakePipe(), failure = MakePipe();
-  for (const auto* pipe : {&out, &err, &failure}) {
-    if (!*pipe) return std::unexpected(pipe->error());
+  Pipe out, err, failure;
+  for (Pipe* pipe : {&out, &err, &failure}) {
+    if (const auto opened = pipe->Open(); !opened) return std::unexpected(opened.error());
   }
   process::AdoptOrphans();
   const auto argument_pointers = Pointers(arguments);
@@ -181,22 +204,22 @@ base::Result<std::unique_ptr<Command>> Command::Start(const CommandOptions& opti
   if (pid == 0) {
     Become(program->c_str(), const_cast<char**>(argument_pointers.data()),
            const_cast<char**>(environment_pointers.data()), options.working_directory.c_str(),
-           out->write_end, err->write_end, failure->write_end);
+           out.write_end(), err.write_end(), failure.write_end());
   }
   const int fork_error = errno;
-  for (const auto* pipe : {&out, &err, &failure}) close((*pipe)->write_end);
+  for (Pipe* pipe : {&out, &err, &failure}) pipe->CloseWriteEnd();
   int error = pid < 0 ? fork_error : 0;
-  if (pid > 0 && read(failure->read_end, &error, sizeof error) > 0) waitpid(pid, nullptr, 0);
-  close(failure->read_end);
+  if (pid > 0 && read(failure.read_end(), &error, sizeof error) > 0) waitpid(pid, nullptr, 0);
+  // Closed before pidfd_open, which needs a descriptor.
+  failure.CloseReadEnd();
   if (error != 0) {
-    close(out->read_end);
-    close(err->read_end);
     return base::Fail(ErrorCode::kFailedPrecondition,
                       StrCat("command '", *program, "' cannot be started in '",
                              options.working_directory, "': ", strerror(error)));
   }
   const int pidfd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
-  return std::unique_ptr<Command>(new Command(pid, pidfd, out->read_end, err->read_end, observer));
+  return std::unique_ptr<Command>(
+      new Command(pid, pidfd, out.TakeReadEnd(), err.TakeReadEnd(), observer));
 }
 
 Command::Command(pid_t pid, int pidfd, int out, int err, CommandObserver* observer)

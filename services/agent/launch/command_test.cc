@@ -1,8 +1,10 @@
 #include "services/agent/launch/command.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +12,7 @@
 #include <fstream>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include "services/base/clock.h"
 #include "services/runtime/process/confinement.h"
@@ -129,6 +132,35 @@ TEST(CommandTest, InheritsOnlyItsStandardStreams) {
 
   EXPECT_TRUE(recorder.out().empty());
   close(leaking);
+}
+
+std::vector<int> OpenDescriptors() {
+  std::vector<int> open;
+  for (int descriptor = 0; descriptor < 4096; ++descriptor) {
+    if (fcntl(descriptor, F_GETFD) >= 0) open.push_back(descriptor);
+  }
+  return open;
+}
+
+TEST(CommandTest, APipeThatCannotBeMadeLeavesNoOtherOpen) {
+  // Fills the gaps, so that the limit below leaves room for two pipes of the three.
+  std::vector<int> held;
+  while (held.empty() || held.back() < OpenDescriptors().back()) held.push_back(dup(STDERR_FILENO));
+  const std::vector<int> before = OpenDescriptors();
+  rlimit usual{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &usual), 0);
+  rlimit tight = usual;
+  tight.rlim_cur = static_cast<rlim_t>(before.back()) + 6;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &tight), 0);
+  Recorder recorder;
+
+  const auto command = Shell("true", &recorder);
+
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &usual), 0);
+  ASSERT_FALSE(command.has_value());
+  EXPECT_THAT(command.error().message, HasSubstr("cannot make a pipe"));
+  EXPECT_EQ(OpenDescriptors(), before);
+  for (const int descriptor : held) close(descriptor);
 }
 
 TEST(CommandTest, AProgramThatDoesNotExistIsNamed) {
