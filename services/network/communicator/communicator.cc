@@ -1,5 +1,7 @@
 #include "services/network/communicator/communicator.h"
 
+#include <algorithm>
+
 #include "services/network/communicator/report.h"
 
 namespace eidolon::network::communicator {
@@ -12,6 +14,15 @@ bool Communicator::IsMissing(std::int32_t rank, const std::set<std::uint32_t>& d
     return collectives.Needs(rank) || transfers.Needs(rank);
   }
   return collectives.Misses(rank) || transfers.Misses(rank);
+}
+
+bool Communicator::SplitsWaitFor(std::int32_t rank) const {
+  const auto at = static_cast<std::size_t>(rank);
+  const auto global = static_cast<std::uint32_t>(members[at].global_rank);
+  return std::ranges::any_of(splits,
+                             [&](const auto& split) { return !split.second.arrivals()[at]; }) ||
+         std::ranges::any_of(folded_splits,
+                             [&](const auto& split) { return split.second.WaitsFor(global); });
 }
 
 std::optional<std::int32_t> Communicator::GoneAndNeeded(

@@ -52,7 +52,7 @@ struct Communicator {
   std::optional<std::string> failure;
   std::optional<std::string> wait_in_vain;         // Why members do, for one that has left.
   std::vector<std::uint32_t> split_calls;          // By rank.
-  std::map<std::uint32_t, Gathering> splits;       // By the how-manieth split.
+  std::map<std::uint32_t, Gathering> splits;       // By ordinal.
   std::map<std::string, Gathering> folded_splits;  // By who meets.
   std::map<std::uint64_t, Running> running;
   RouteTable routes;
@@ -62,6 +62,8 @@ struct Communicator {
   // it called before it left (ncclCommAbort does not wait for them), unless its server is
   // `disconnected`.
   bool IsMissing(std::int32_t rank, const std::set<std::uint32_t>& disconnected) const;
+  // Returns whether a split waits for a live member.
+  bool SplitsWaitFor(std::int32_t rank) const;
   // A gone member that calls wait for.
   std::optional<std::int32_t> GoneAndNeeded(const std::set<std::uint32_t>& disconnected) const;
   bool IsMirrored(std::size_t rank) const {

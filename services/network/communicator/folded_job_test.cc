@@ -1,12 +1,4 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cstring>
-#include <numeric>
-
-#include "services/network/communicator/element.h"
-#include "services/network/communicator/job.h"
-#include "services/network/communicator/recorder_test.h"
+#include "services/network/communicator/folded_job_fixture_test.h"
 
 namespace eidolon::network::communicator {
 namespace {
@@ -16,88 +8,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-constexpr std::uint32_t kServers = 4;
-constexpr std::uint32_t kPerServer = 4;
-constexpr std::uint32_t kRanks = kServers * kPerServer;
-
-std::vector<std::uint32_t> World() {
-  std::vector<std::uint32_t> ranks(kRanks);
-  std::iota(ranks.begin(), ranks.end(), 0u);
-  return ranks;
-}
-
-topology::Topology MakeTopology() {
-  return *topology::Topology::Make({.name = "c",
-                                    .servers = kServers,
-                                    .gpus_per_server = kPerServer,
-                                    .gpu = "H100-SXM5-80GB",
-                                    .nvlink_generation = 4,
-                                    .nvlink_switched = true,
-                                    .nics = kPerServer,
-                                    .nic_gigabits_per_second = 400,
-                                    .nic_latency_microseconds = 0,
-                                    .fabric = "rail-optimised",
-                                    .oversubscription = 1});
-}
-
-JobPlan PlanOf(std::vector<std::uint32_t> live) {
-  JobPlan plan{.placement = {0, 1, 2, 3}, .ranks_per_server = kPerServer};
-  auto fold = folding::Fold::Make({.ranks = kRanks, .live_per_class = 1, .live = std::move(live)});
-  EXPECT_TRUE(fold.has_value()) << fold.error().message;
-  plan.fold = fold.value_or(folding::Fold());
-  return plan;
-}
-
-// Ranks 0 and 15 of 16 on four servers are live.
-class FoldedJobTest : public testing::Test {
- protected:
-  FoldedJobTest()
-      : topology_(MakeTopology()), job_(7, topology_, PlanOf({0, kRanks - 1}), recorder_) {}
-
-  static std::uint32_t ServerOf(std::uint32_t rank) { return rank / kPerServer; }
-
-  // `rank`, a live one, as a member of a communicator of `members`.
-  static Arrival Arriving(std::uint32_t rank, std::vector<std::uint32_t> members) {
-    const auto place = std::ranges::find(members, rank) - members.begin();
-    return {.request = 100 + rank,
-            .member = {.global_rank = static_cast<std::int32_t>(rank),
-                       .server = ServerOf(rank),
-                       .device = rank % kPerServer},
-            .rank = static_cast<std::int32_t>(place),
-            .ready = SimTime{10 + rank},
-            .name = "world",
-            .members = std::move(members)};
-  }
-
-  std::uint64_t JoinWorld() {
-    for (const std::uint32_t rank : {0u, kRanks - 1}) {
-      EXPECT_TRUE(job_.Join(ServerOf(rank), "id", kRanks, Arriving(rank, World())).has_value());
-    }
-    const auto joined = recorder_.All<JoinedNotice>(0);
-    return joined.empty() ? 0 : joined.back().communicator;
-  }
-
-  IssueCall Gathering(std::uint64_t communicator, std::int32_t rank, Payload payload) {
-    return {.communicator = communicator,
-            .rank = rank,
-            .operation = {.kind = Kind::kAllGather,
-                          .data_type = kInt64,
-                          .count = 1,
-                          .bytes = 8 * kRanks},
-            .payload = std::move(payload)};
-  }
-
-  static std::string Bytes(std::int64_t value) {
-    std::string bytes(sizeof(value), '\0');
-    std::memcpy(bytes.data(), &value, sizeof(value));
-    return bytes;
-  }
-
-  topology::Topology topology_;
-  Recorder recorder_;
-  Job job_;
-};
 
 TEST_F(FoldedJobTest, OnlyServersWithALiveRankHaveSessions) {
   EXPECT_THAT(job_.LiveServers(), ElementsAre(0u, 3u));
@@ -289,48 +199,6 @@ TEST_F(FoldedJobTest, RowsOfOneClassThatCallDifferentlyShowWhatRanksDifferBy) {
   EXPECT_THAT(failed[0].reason, HasSubstr("rank 0 calls all_reduce (sum) of 8 int64; rank 15 calls "
                                           "all_reduce (sum) of 9 int64"));
   EXPECT_THAT(failed[0].ranks_differ_by, ElementsAre(folding::Dimension{.stride = 4, .size = 4}));
-}
-
-TEST_F(FoldedJobTest, ASplitNeedsTheLiveMembersOfItsColourAlone) {
-  const std::uint64_t world = JoinWorld();
-  const auto split = [&](std::uint32_t rank, std::int32_t color,
-                         std::vector<std::uint32_t> members) {
-    Arrival arrival = Arriving(rank, std::move(members));
-    arrival.rank = static_cast<std::int32_t>(rank);  // In the parent.
-    arrival.color = color;
-    return job_.Split(ServerOf(rank), world, arrival);
-  };
-  ASSERT_TRUE(split(0, 5, {0, 4, 8, 12}).has_value());
-  ASSERT_TRUE(split(15, -1, {}).has_value());
-
-  const JoinedNotice made = recorder_.All<JoinedNotice>(0).back();
-  EXPECT_NE(made.communicator, world);
-  EXPECT_EQ(made.size, 4);
-  EXPECT_EQ(made.rank, 0);
-  EXPECT_THAT(made.parent_ranks, ElementsAre(0, 4, 8, 12));
-  EXPECT_EQ(recorder_.All<JoinedNotice>(3).back().communicator, 0u);
-}
-
-TEST_F(FoldedJobTest, MembersOfASplitMeetHoweverManyOthersEachOfThemHeardOf) {
-  const std::uint64_t world = JoinWorld();
-  EXPECT_GT(recorder_.All<JoinedNotice>(0).back().split.ps, 0)
-      << "what agents answer by themselves";
-  const auto split = [&](std::uint32_t rank, std::vector<std::uint32_t> members) {
-    Arrival arrival = Arriving(rank, std::move(members));
-    arrival.rank = static_cast<std::int32_t>(rank);
-    arrival.color = 5;
-    return job_.Split(ServerOf(rank), world, arrival);
-  };
-  // Rank 15's second group is rank 0's first.
-  ASSERT_TRUE(split(15, {12, 13, 14, 15}).has_value());
-  const std::size_t before = recorder_.All<JoinedNotice>(3).size();
-  ASSERT_TRUE(split(15, {0, 3, 12, 15}).has_value());
-  EXPECT_THAT(recorder_.All<JoinedNotice>(3), SizeIs(before)) << "rank 0 has not come";
-  ASSERT_TRUE(split(0, {0, 3, 12, 15}).has_value());
-
-  EXPECT_EQ(recorder_.All<JoinedNotice>(0).back().size, 4);
-  EXPECT_EQ(recorder_.All<JoinedNotice>(0).back().communicator,
-            recorder_.All<JoinedNotice>(3).back().communicator);
 }
 
 TEST_F(FoldedJobTest, ARingOfTransfersClosesOverMirroredRanks) {

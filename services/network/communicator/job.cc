@@ -27,14 +27,6 @@ std::unexpected<base::Error> Invalid(std::string message) {
   return base::Fail(ErrorCode::kInvalidArgument, std::move(message));
 }
 
-SimTime LatestReady(const Gathering& gathering) {
-  SimTime latest;
-  for (const auto& arrival : gathering.arrivals()) {
-    if (arrival) latest = std::max(latest, arrival->ready);
-  }
-  return latest;
-}
-
 std::vector<std::uint32_t> RanksOf(std::span<const Member> members) {
   std::vector<std::uint32_t> ranks;
   for (const Member& member : members) {
@@ -148,12 +140,7 @@ Result<void> Job::Split(std::uint32_t server, std::uint64_t parent, Arrival arri
   const auto entered = gathering.Enter(size, std::move(arrival));
   CHECK(entered.has_value());
   if (!*entered) {
-    for (std::size_t other = 0; other < communicator.gone.size(); ++other) {
-      if (!communicator.gone[other] || gathering.arrivals()[other]) continue;
-      Fail(communicator, StrCat(NameRanks(communicator.members, {static_cast<std::int32_t>(other)}),
-                                " has left ", communicator.Title(), ", which others split"));
-      return {};
-    }
+    FailSplitsInVain(communicator);
     return {};
   }
   const auto node = communicator.splits.extract(which);
@@ -189,11 +176,22 @@ Result<void> Job::SplitFolded(Communicator& parent, Arrival arrival) {
     Fail(parent, entered.error().message);
     return {};
   }
-  if (*entered) {
-    const auto node = parent.folded_splits.extract(key);
-    CompleteFoldedSplit(parent, node.mapped());
+  if (!*entered) {
+    FailSplitsInVain(parent);
+    return {};
   }
+  const auto node = parent.folded_splits.extract(key);
+  CompleteFoldedSplit(parent, node.mapped());
   return {};
+}
+
+void Job::FailSplitsInVain(Communicator& communicator) {
+  for (std::size_t at = 0; at < communicator.gone.size(); ++at) {
+    const auto rank = static_cast<std::int32_t>(at);
+    if (!communicator.gone[at] || !communicator.SplitsWaitFor(rank)) continue;
+    return Fail(communicator, StrCat(NameRanks(communicator.members, {rank}), " has left ",
+                                     communicator.Title(), ", which others split"));
+  }
 }
 
 void Job::CompleteFoldedSplit(Communicator& parent, const Gathering& gathering) {
@@ -211,7 +209,7 @@ void Job::CompleteFoldedSplit(Communicator& parent, const Gathering& gathering) 
   const auto mirrored_ranks = folded_.MirroredRanksOf(gathering);
   if (!mirrored_ranks) return FailGathering(gathering, mirrored_ranks.error().message);
   const SimTime finish =
-      flow::Later(LatestReady(gathering),
+      flow::Later(gathering.LatestReady(),
                   collective::SplitTime(static_cast<std::uint32_t>(parent.members.size())));
   Announce(Found(arrivals, *mirrored_ranks), arrivals, finish, true);
 }
@@ -294,13 +292,13 @@ void Job::CompleteJoin(const Gathering& gathering) {
     mirrored_ranks = std::move(*found);
   }
   const SimTime finish = flow::Later(
-      LatestReady(gathering), collective::InitTime(static_cast<std::uint32_t>(arrivals.size())));
+      gathering.LatestReady(), collective::InitTime(static_cast<std::uint32_t>(arrivals.size())));
   Announce(Found(arrivals, std::move(mirrored_ranks)), arrivals, finish, false);
 }
 
 void Job::CompleteSplit(const Communicator& parent, const Gathering& gathering) {
   const SimTime finish =
-      flow::Later(LatestReady(gathering),
+      flow::Later(gathering.LatestReady(),
                   collective::SplitTime(static_cast<std::uint32_t>(parent.members.size())));
   for (const auto& arrival : gathering.arrivals()) {
     if (arrival->color >= 0) continue;
@@ -428,8 +426,7 @@ void Job::Depart(Communicator& communicator, std::int32_t rank, const std::strin
   const auto at = static_cast<std::size_t>(rank);
   if (!communicator.gone[at]) ++communicator.gone_count;
   communicator.gone[at] = true;
-  const bool splits = std::ranges::any_of(
-      communicator.splits, [at](const auto& split) { return !split.second.arrivals()[at]; });
+  const bool splits = communicator.SplitsWaitFor(rank);
   if (!splits && !communicator.IsMissing(rank, disconnected_)) return;
   const std::string reason = StrCat(NameRanks(communicator.members, {rank}), " ", how,
                                     " while others of ", communicator.Title(), " wait for it");

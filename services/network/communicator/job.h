@@ -118,6 +118,8 @@ class Job {
   void FailGathering(const Gathering& gathering, const std::string& reason);
   void Depart(Communicator& communicator, std::int32_t rank, const std::string& how);
   void WaitInVain(Communicator& communicator, std::int32_t rank, const std::string& reason);
+  // Fails a communicator whose splits wait for a member that has left.
+  void FailSplitsInVain(Communicator& communicator);
   void EraseIfAbandoned(std::uint64_t id);
   base::Result<void> IssueCollective(Communicator& communicator, IssueCall call);
   base::Result<void> IssueTransfers(Communicator& communicator, IssueCall call);

@@ -43,6 +43,25 @@ base::Result<bool> Gathering::Enter(std::int32_t size, Arrival arrival) {
   return ++present_ == callers_;
 }
 
+base::SimTime Gathering::LatestReady() const {
+  base::SimTime latest;
+  for (const auto& arrival : arrivals_) {
+    if (arrival) latest = std::max(latest, arrival->ready);
+  }
+  return latest;
+}
+
+bool Gathering::WaitsFor(std::uint32_t global_rank) const {
+  const auto first =
+      std::ranges::find_if(arrivals_, [](const auto& one) { return one.has_value(); });
+  if (first == arrivals_.end()) return false;
+  const std::vector<std::uint32_t>& members = (*first)->members;
+  const auto place = std::ranges::find(members, global_rank);
+  if (place == members.end()) return false;
+  const auto rank = static_cast<std::size_t>(place - members.begin());
+  return !mirrored_ranks_[rank] && !arrivals_[rank];
+}
+
 base::Result<void> CheckDistinct(const std::vector<Arrival>& arrivals) {
   std::map<std::pair<std::uint32_t, std::uint32_t>, const Arrival*> users;
   for (const Arrival& arrival : arrivals) {

@@ -31,8 +31,8 @@ struct Arrival {
   std::int32_t key = 0;
   base::SimTime ready;
   std::string name;
-  // The how-manieth arrival of this device in the job: gives communicators numbers that do not
-  // depend on the order of arrival in real time.
+  // Ordinal of this arrival among those of its device in the job: gives communicators numbers that
+  // do not depend on the order of arrival in real time.
   std::uint32_t ordinal = 0;
   // Folded jobs: all members' global ranks, in the order of the communicator to be.
   std::vector<std::uint32_t> members;
@@ -56,6 +56,10 @@ class Gathering {
   // Returns them in rank order; empty where a rank is missing.
   const std::vector<std::optional<Arrival>>& arrivals() const { return arrivals_; }
   bool IsMirrored(std::size_t rank) const { return mirrored_ranks_[rank]; }
+  // When the last of those that have entered did.
+  base::SimTime LatestReady() const;
+  // Folded jobs: the live rank is a member and has not entered.
+  bool WaitsFor(std::uint32_t global_rank) const;
 
  private:
   std::vector<std::optional<Arrival>> arrivals_;
