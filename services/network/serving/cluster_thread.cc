@@ -50,6 +50,16 @@ void ClusterThread::Put(Task task) {
   RunQueued(lock, kRoundsOfASession);
 }
 
+void ClusterThread::HandOver(Task task) {
+  const std::lock_guard lock(queue_mutex_);
+  queue_.push_back(std::move(task));
+  metrics_.queue_messages().Increment();
+  if (running_) return;
+  running_ = true;
+  handed_over_ = true;
+  called_.notify_one();
+}
+
 void ClusterThread::RunQueued(std::unique_lock<std::mutex>& lock, int rounds) {
   std::vector<Task> tasks;
   do {
@@ -163,7 +173,8 @@ void ClusterThread::End(const SessionKey& session, const base::Result<void>& rea
 }
 
 void ClusterThread::AddJob(std::uint64_t job, communicator::JobPlan plan) {
-  Put([this, job, plan = std::move(plan)]() mutable { simulation_.AddJob(job, std::move(plan)); });
+  HandOver(
+      [this, job, plan = std::move(plan)]() mutable { simulation_.AddJob(job, std::move(plan)); });
 }
 
 void ClusterThread::RemoveJob(std::uint64_t job) {

@@ -49,6 +49,8 @@ class ClusterThread final : private simulation::Listener {
   // Closes the sessions that are left.
   ~ClusterThread() override;
 
+  // Comes before whatever is put in afterwards. Never waits and runs nothing, so the caller may
+  // hold a lock.
   void AddJob(std::uint64_t job, communicator::JobPlan plan);
   // Ends the job's sessions.
   void RemoveJob(std::uint64_t job);
@@ -83,6 +85,8 @@ class ClusterThread final : private simulation::Listener {
   void Ended(collective::Algorithm algorithm, collective::Protocol protocol) override;
 
   void Put(Task task);
+  // Leaves the task to the thread that runs the simulation; that is the own one when no other does.
+  void HandOver(Task task);
   // Runs what is queued, at most so many times over; then the simulation is given up, or handed
   // over to the own thread. Requires: this thread runs the simulation, and `lock` holds the queue,
   // as it does again in the end.

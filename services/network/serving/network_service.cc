@@ -158,6 +158,7 @@ Result<void> NetworkService::Register(const v1::RegisterJobRequest& request) {
   auto thread = sharing ? Shared(cluster, *placement) : nullptr;
   if (!thread) thread = std::make_shared<ClusterThread>(std::move(*topology), metrics_, clock_);
   const std::uint64_t number = next_job_++;
+  // Under the lock, so that no session of the job comes before it.
   thread->AddJob(number, std::move(*plan));
   jobs_[request.job()] = {.content = content,
                           .cluster = cluster,
