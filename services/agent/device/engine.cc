@@ -107,6 +107,8 @@ base::Result<Engine::Completion> Engine::StreamEnd(std::uint16_t device, std::ui
                                                    std::optional<std::uint64_t> ticket) {
   auto found = streams_.Find(device, stream);
   if (!found) return std::unexpected(found.error());
+  // CUDA's rule: blocking streams wait for an action in the legacy stream from then on, and not
+  // only once they have more work (CUDA Runtime API, stream synchronization behavior).
   streams_.FollowLegacyRules(**found);
   const Signal tail = streams_.TailOf(**found);
   return Completion{.time = work_.Watch(tail, ticket), .not_before = tail.at, .node = tail.node};

@@ -124,6 +124,23 @@ TEST_F(EngineTest, OfTwoThatItWaitedForAnOperationNamesTheLater) {
   EXPECT_EQ(ops_.at(2).released_by, 1u);
 }
 
+TEST_F(EngineTest, OfTwoThatEndTogetherAnOperationNamesTheOneIssuedLater) {
+  for (const std::uint32_t stream : {1u, 2u}) {
+    ASSERT_TRUE(engine_.CreateStream(0, stream, true).has_value());
+    ASSERT_TRUE(engine_.CreateEvent(stream).has_value());
+    ASSERT_TRUE(engine_.Issue(At(0, stream), AllReduce(stream, stream)).has_value());
+    ASSERT_TRUE(engine_.RecordEvent(At(1, stream), stream).has_value());
+    ASSERT_TRUE(engine_.WaitEvent(At(1, 0), stream).has_value());
+  }
+  ASSERT_TRUE(engine_.Launch(At(2, 0), Kernel(5)).has_value());
+
+  ASSERT_TRUE(engine_.ResolveCollective(2, Microseconds(10), Microseconds(90)));
+  ASSERT_TRUE(engine_.ResolveCollective(1, Microseconds(10), Microseconds(90)));
+
+  EXPECT_EQ(ops_.at(2).start, Microseconds(91));
+  EXPECT_EQ(ops_.at(2).released_by, 2u);
+}
+
 TEST_F(EngineTest, AnOpenEndHasABoundThatItsOwnWorkGives) {
   ASSERT_TRUE(engine_.CreateEvent(5).has_value());
   ASSERT_TRUE(engine_.Issue(At(0, 0), AllReduce(7)).has_value());  // Not before 3.
@@ -252,6 +269,15 @@ TEST_F(EngineTest, TheLegacyStreamFollowsBlockingStreamsAndHoldsThemBack) {
   EXPECT_EQ(ops_.at(1).start, Microseconds(14)) << "legacy after blocking";
   EXPECT_EQ(ops_.at(2).start, Microseconds(25)) << "blocking after legacy";
   EXPECT_EQ(ops_.at(3).start, Microseconds(3)) << "non-blocking is free";
+}
+
+TEST_F(EngineTest, TheEndOfABlockingStreamIncludesWorkOfTheLegacyStream) {
+  ASSERT_TRUE(engine_.CreateStream(0, 1, false).has_value());
+  ASSERT_TRUE(engine_.CreateStream(0, 2, true).has_value());
+  ASSERT_TRUE(engine_.Launch(At(0, 0), Kernel(10)).has_value());
+
+  EXPECT_EQ(engine_.StreamEnd(0, 1, std::nullopt)->time, Microseconds(13));
+  EXPECT_EQ(engine_.StreamEnd(0, 2, std::nullopt)->time, Microseconds(0)) << "non-blocking is free";
 }
 
 TEST_F(EngineTest, LegacyRulesHoldForOpenWorkToo) {

@@ -118,7 +118,7 @@ Signal OpenWork::AddCollective(const Signal& after, const Operation& operation, 
 Signal OpenWork::Join(const Signal& a, const Signal& b, Slot owner) {
   Signal joined{.at = std::max(a.at, b.at),
                 .local = std::max(a.local, b.local),
-                .source = a.at > b.at ? a.source : b.source};
+                .source = SourceOfLater(a.at, a.source, b.at, b.source)};
   Node join{.inputs = 2, .is_join = true, .owner = owner};
   join.op.ready = joined.at;
   join.op.released_by = joined.source;
@@ -175,6 +175,10 @@ SimTime OpenWork::BoundOf(const Node& node) {
   return std::max(node.op.ready + node.duration, node.not_before);
 }
 
+std::uint64_t OpenWork::SourceOf(const Node& node) {
+  return node.is_join ? node.op.released_by : node.op.sequence + 1;
+}
+
 void OpenWork::TellBound(Node* node) {
   if (!node->tells_bound || node->inputs == 0) return;
   if (node->told != SimTime{} && node->op.ready < node->told + kNotable) return;
@@ -198,20 +202,21 @@ void OpenWork::RaiseWhatWaitsFor(std::uint64_t node) {
   while (!raised.empty()) {
     const std::uint64_t name = raised.extract(raised.begin()).value().second;
     const Node& found = *Find(name);
-    const SimTime end = BoundOf(found);
-    signals_->Raise(found.owner, name, end);
+    const NodeEnd bound{.node = name, .at = BoundOf(found), .source = SourceOf(found)};
+    signals_->Raise(found.owner, bound);
     if (!found.is_join && found.op.kind == OpKind::kCollective) {
-      signals_->Raise(found.communicator, name, end);
+      signals_->Raise(found.communicator, bound);
     }
     for (std::uint32_t at = found.first_edge; at != 0; at = edges_[at - 1].next) {
       const Edge& edge = edges_[at - 1];
       if (edge.kind == EdgeKind::kSlot) {
-        signals_->Raise(static_cast<Slot>(edge.target), name, end);
+        signals_->Raise(static_cast<Slot>(edge.target), bound);
       }
       if (edge.kind != EdgeKind::kInput) continue;
       Node* target = Find(edge.target);
-      if (end + target->gap <= target->op.ready) continue;
-      target->op.ready = end + target->gap;
+      if (bound.at + target->gap <= target->op.ready) continue;
+      target->op.ready = bound.at + target->gap;
+      target->op.released_by = bound.source;
       TellBound(target);
       raised.emplace(target->order, edge.target);
     }
@@ -240,9 +245,7 @@ bool OpenWork::ResolveCollective(std::uint64_t token, SimTime start, SimTime fin
 void OpenWork::Complete(std::uint64_t node, SimTime finish) {
   const std::uint32_t slot = IndexOf(node);
   Node& found = slab_[slot];
-  const NodeEnd end{.node = node,
-                    .at = finish,
-                    .source = found.is_join ? found.op.released_by : found.op.sequence + 1};
+  const NodeEnd end{.node = node, .at = finish, .source = SourceOf(found)};
   if (!found.is_join) {
     found.op.host_bound = found.op.ready == found.host_ready;
     --open_;
@@ -271,10 +274,10 @@ void OpenWork::FollowEdges(const NodeEnd& end, std::uint32_t first) {
       case EdgeKind::kInput: {
         Node* target = Find(taken.target);
         CHECK(target != nullptr && target->inputs > 0);
-        if (end.at + target->gap >= target->op.ready) {
-          target->op.ready = end.at + target->gap;
-          target->op.released_by = end.source;
-        }
+        const SimTime ready = end.at + target->gap;
+        target->op.released_by =
+            SourceOfLater(ready, end.source, target->op.ready, target->op.released_by);
+        target->op.ready = std::max(target->op.ready, ready);
         if (--target->inputs == 0) Settle(taken.target, target);
         break;
       }

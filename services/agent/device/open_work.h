@@ -51,7 +51,7 @@ class OpenWork {
     return {.node = a.node != 0 ? a.node : b.node,
             .at = std::max(a.at, b.at),
             .local = std::max(a.local, b.local),
-            .source = a.at > b.at ? a.source : b.source};
+            .source = SourceOfLater(a.at, a.source, b.at, b.source)};
   }
 
   // Puts a signal into a slot and makes sure that the slot hears of its end.
@@ -115,6 +115,7 @@ class OpenWork {
   void Complete(std::uint64_t node, base::SimTime finish);
   void Settle(std::uint64_t node, Node* found);
   static base::SimTime BoundOf(const Node& node);
+  static std::uint64_t SourceOf(const Node& node);
   void TellBound(Node* node);
   void RaiseWhatWaitsFor(std::uint64_t node);
   void FollowEdges(const NodeEnd& end, std::uint32_t first);

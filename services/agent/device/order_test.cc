@@ -54,7 +54,7 @@ class Trial : public Sink {
 
   void OpResolved(const ResolvedOp& op) override {
     ops_[op.sequence] = base::StrCat(op.stream, " ", op.ready.ps, " ", op.start.ps, " ",
-                                     op.finish.ps, " ", op.host_bound);
+                                     op.finish.ps, " ", op.host_bound, " ", op.released_by);
   }
   void CollectiveReady(std::uint64_t token, SimTime ready) override { ready_[token] = ready; }
   void WaitEnded(std::uint64_t ticket, SimTime time) override { waits_[ticket] = time.ps; }

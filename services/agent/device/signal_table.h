@@ -28,6 +28,13 @@ struct NodeEnd {
   std::uint64_t source = 0;  // As a signal's.
 };
 
+// Of two that end together, the one that was issued later counts, whichever was known first.
+inline std::uint64_t SourceOfLater(base::SimTime a, std::uint64_t source_a, base::SimTime b,
+                                   std::uint64_t source_b) {
+  if (a == b) return std::max(source_a, source_b);
+  return a > b ? source_a : source_b;
+}
+
 // Owned by the engine; no threads. A slot belongs to one holder from Add to Release and is given
 // out again later. Only OpenWork puts open signals in, so that each of them hears of its end.
 class SignalTable {
@@ -59,22 +66,25 @@ class SignalTable {
     signal.at = std::max(signal.at, time);
     signal.local = std::max(signal.local, time);
   }
-  // `node` ends at `end` or later. Other signals are left alone.
-  void Raise(Slot slot, std::uint64_t node, base::SimTime end) {
+  // The node ends at `bound.at` or later. Other signals are left alone.
+  void Raise(Slot slot, const NodeEnd& bound) {
     Signal& signal = signals_[slot];
-    if (signal.node == node) signal.at = std::max(signal.at, end);
+    if (signal.node == bound.node) MoveTo(bound, &signal);
   }
   // A signal that has moved on to another node, or whose slot has a new holder, is left alone.
   void Close(Slot slot, const NodeEnd& end) {
     Signal& signal = signals_[slot];
     if (signal.node != end.node) return;
     signal.node = 0;
-    if (end.at < signal.at) return;
-    signal.at = end.at;
-    signal.source = end.source;
+    MoveTo(end, &signal);
   }
 
  private:
+  static void MoveTo(const NodeEnd& end, Signal* signal) {
+    signal->source = SourceOfLater(end.at, end.source, signal->at, signal->source);
+    signal->at = std::max(signal->at, end.at);
+  }
+
   std::vector<Signal> signals_;
   std::vector<Slot> free_;
 };

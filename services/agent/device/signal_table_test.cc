@@ -33,6 +33,32 @@ TEST(SignalTableTest, ClosingKeepsTheLaterTimeAndItsSource) {
   EXPECT_EQ(table[late].source, 2u);
 }
 
+TEST(SignalTableTest, OfEndsAtOneTimeTheLaterSourceCounts) {
+  SignalTable table;
+  const auto first = table.Add();
+  const auto second = table.Add();
+  table.Put(first, {.node = 7, .at = {50}, .source = 2});
+  table.Put(second, {.node = 7, .at = {50}, .source = 4});
+
+  table.Close(first, {.node = 7, .at = {50}, .source = 3});
+  table.Close(second, {.node = 7, .at = {50}, .source = 3});
+
+  EXPECT_EQ(table[first].source, 3u);
+  EXPECT_EQ(table[second].source, 4u);
+}
+
+TEST(SignalTableTest, ARaisedBoundFollowsFromItsNode) {
+  SignalTable table;
+  const auto slot = table.Add();
+  table.Put(slot, {.node = 7, .at = {10}, .source = 9});
+
+  table.Raise(slot, {.node = 8, .at = {90}, .source = 5});
+  table.Raise(slot, {.node = 7, .at = {50}, .source = 3});
+
+  EXPECT_EQ(table[slot].at, SimTime{50});
+  EXPECT_EQ(table[slot].source, 3u);
+}
+
 TEST(SignalTableTest, LeavesASignalThatMovedOnAlone) {
   SignalTable table;
   const auto slot = table.Add();
