@@ -128,6 +128,17 @@ std::optional<std::int64_t> IntegerOf(const Token& token) {
   return value;
 }
 
+// The fewest bytes that hold the integer and its sign.
+std::size_t WidthOf(std::int64_t value) {
+  std::size_t bytes = sizeof(value);
+  while (bytes > 1) {
+    const std::int64_t rest = value >> (8 * (bytes - 1) - 1);
+    if (rest != 0 && rest != -1) break;
+    --bytes;
+  }
+  return bytes;
+}
+
 // Appends the integer as Python's pickler writes it.
 void AppendInteger(std::int64_t value, std::string* out) {
   const auto append = [&](std::uint8_t opcode, std::size_t bytes) {
@@ -138,7 +149,7 @@ void AppendInteger(std::int64_t value, std::string* out) {
   if (value >= 0 && value <= 0xff) return append(kBinInt1, 1);
   if (value >= 0 && value <= 0xffff) return append(kBinInt2, 2);
   if (value >= INT32_MIN && value <= INT32_MAX) return append(kBinInt, 4);
-  append(kLong1, sizeof(value));
+  append(kLong1, WidthOf(value));
 }
 
 struct Places {

@@ -64,8 +64,24 @@ TEST(PicklesTest, BytesThatAreNoPickleAreNotRead) {
 TEST(PicklesTest, IntegersTakeTheWidthThatTheyNeed) {
   const std::string small = "\x80\x04K\xff."s, large = "\x80\x04\x8a\x05\xff\0\0\0\x04."s;
   // 255 and 255 + 2^34.
-  EXPECT_EQ(GoOnInPickle({0, small}, {1, large}, 2), "\x80\x04\x8a\x08\xff\0\0\0\x08\0\0\0."s);
+  EXPECT_EQ(GoOnInPickle({0, small}, {1, large}, 2), "\x80\x04\x8a\x05\xff\0\0\0\x08."s);
   EXPECT_EQ(GoOnInPickle({1, small}, {0, "\x80\x04M\xff\x01."s}, 2), "\x80\x04J\xff\xff\xff\xff."s);
+}
+
+// pickle.dumps(r * step) without its frame.
+TEST(PicklesTest, IntegersBeyond32BitsAreAsShortAsPythonWritesThem) {
+  const std::string zero = "\x80\x04K\x00."s;
+  // 2^30 and 2^31, whose sign needs a fifth byte; -2^30 and -2^31, -3 * 2^30.
+  EXPECT_EQ(GoOnInPickle({0, zero}, {1, "\x80\x04J\0\0\0\x40."s}, 2),
+            "\x80\x04\x8a\x05\0\0\0\x80\0."s);
+  EXPECT_EQ(GoOnInPickle({0, zero}, {1, "\x80\x04J\0\0\0\xc0."s}, 2), "\x80\x04J\0\0\0\x80."s);
+  EXPECT_EQ(GoOnInPickle({0, zero}, {1, "\x80\x04J\0\0\0\xc0."s}, 3),
+            "\x80\x04\x8a\x05\0\0\0\x40\xff."s);
+  // -2^38 and -2^39, which five bytes still hold; 2^62.
+  EXPECT_EQ(GoOnInPickle({0, zero}, {1, "\x80\x04\x8a\x05\0\0\0\0\xc0."s}, 2),
+            "\x80\x04\x8a\x05\0\0\0\0\x80."s);
+  EXPECT_EQ(GoOnInPickle({0, zero}, {1, "\x80\x04\x8a\x08\0\0\0\0\0\0\0\x20."s}, 2),
+            "\x80\x04\x8a\x08\0\0\0\0\0\0\0\x40."s);
 }
 
 }  // namespace
