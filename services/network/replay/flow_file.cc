@@ -24,6 +24,7 @@ constexpr std::uint64_t kCapacityMax = std::uint64_t{1} << 47;
 constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 60;
 constexpr std::uint64_t kStartMax = 1'000'000'000'000'000;  // ns.
 constexpr std::uint64_t kRouteMax = 64;
+constexpr std::uint64_t kNumberMax = std::numeric_limits<std::uint32_t>::max();
 
 // The numbers of one line, first to last.
 class Fields {
@@ -60,12 +61,15 @@ class Parser {
     Fields fields(line.substr(1));
     switch (line.front()) {
       case '#':
-      case 'N':
-      case 'T':
-      case 'C':
         return {};
       case 'V':
         return Version(fields);
+      case 'N':
+        return Node(fields);
+      case 'T':
+        return Tree(fields);
+      case 'C':
+        return Count(fields);
       case 'L':
         return Cable(fields);
       case 'R':
@@ -75,6 +79,13 @@ class Parser {
       default:
         return Fail(ErrorCode::kCorrupt, StrCat("unknown record '", line.substr(0, 1), "'"));
     }
+  }
+
+  // After the last line: as many flows have come as were announced.
+  Result<void> CheckCount() const {
+    if (!announced_ || *announced_ == file.flows.size()) return {};
+    return Fail(ErrorCode::kCorrupt,
+                StrCat("flows: ", file.flows.size(), ", announced: ", *announced_));
   }
 
   FlowFile file;
@@ -87,9 +98,49 @@ class Parser {
     return {};
   }
 
+  // Nodes only describe the network: routes name their links.
+  Result<void> Node(Fields& fields) {
+    if (auto next = Expect(fields, "node", nodes_); !next) return next;
+    if (fields.Word().empty()) return Fail(ErrorCode::kCorrupt, "a node has no name");
+    if (const auto depth = fields.Number("depth", kNumberMax); !depth) {
+      return std::unexpected(depth.error());
+    }
+    const std::string_view kind = fields.Word();
+    if (kind != "H" && kind != "S") {
+      return Fail(ErrorCode::kCorrupt, StrCat("'", kind, "' is neither H (host) nor S (switch)"));
+    }
+    ++nodes_;
+    return {};
+  }
+
+  Result<void> Tree(Fields& fields) {
+    if (const auto tree = fields.Number("tree", 1); !tree) return std::unexpected(tree.error());
+    return {};
+  }
+
+  Result<void> Count(Fields& fields) {
+    const auto count = fields.Number("count of all flows", kNumberMax);
+    if (!count) return std::unexpected(count.error());
+    if (announced_) return Fail(ErrorCode::kCorrupt, "the flows are counted twice");
+    announced_ = *count;
+    return {};
+  }
+
+  // Two nodes: the ends of a cable or of a route.
+  Result<void> Ends(Fields& fields) {
+    for (int end = 0; end < 2; ++end) {
+      const auto node = fields.Number("node", kNumberMax);
+      if (!node) return std::unexpected(node.error());
+      if (*node >= nodes_) {
+        return Fail(ErrorCode::kCorrupt, StrCat("node ", *node, " does not exist"));
+      }
+    }
+    return {};
+  }
+
   // Records are numbered from 0 without gaps.
   Result<void> Expect(Fields& fields, std::string_view what, std::size_t next) {
-    const auto number = fields.Number(what, std::numeric_limits<std::uint32_t>::max());
+    const auto number = fields.Number(what, kNumberMax);
     if (!number) return std::unexpected(number.error());
     if (*number != next) {
       return Fail(ErrorCode::kCorrupt,
@@ -100,8 +151,7 @@ class Parser {
 
   Result<void> Cable(Fields& fields) {
     if (auto next = Expect(fields, "cable", file.capacities.size() / 2); !next) return next;
-    fields.Word();
-    fields.Word();
+    if (auto ends = Ends(fields); !ends) return ends;
     const auto capacity = fields.Number("capacity", kCapacityMax);
     if (!capacity) return std::unexpected(capacity.error());
     file.capacities.insert(file.capacities.end(), 2, *capacity);
@@ -110,13 +160,12 @@ class Parser {
 
   Result<void> Route(Fields& fields) {
     if (auto next = Expect(fields, "route", file.route_begin.size() - 1); !next) return next;
-    fields.Word();
-    fields.Word();
+    if (auto ends = Ends(fields); !ends) return ends;
     const auto count = fields.Number("count of links", kRouteMax);
     if (!count) return std::unexpected(count.error());
     if (*count == 0) return Fail(ErrorCode::kCorrupt, "a route has no links");
     for (std::uint64_t at = 0; at < *count; ++at) {
-      const auto link = fields.Number("link", std::numeric_limits<std::uint32_t>::max());
+      const auto link = fields.Number("link", kNumberMax);
       if (!link) return std::unexpected(link.error());
       if (*link >= file.capacities.size()) {
         return Fail(ErrorCode::kCorrupt, StrCat("link ", *link, " does not exist"));
@@ -162,6 +211,9 @@ class Parser {
     file.flows.push_back(flow);
     return {};
   }
+
+  std::size_t nodes_ = 0;
+  std::optional<std::uint64_t> announced_;  // How many flows there are.
 };
 
 }  // namespace
@@ -178,6 +230,7 @@ Result<FlowFile> ParseFlowFile(std::string_view text) {
       return base::Wrap(StrCat("line ", number), parsed.error());
     }
   }
+  if (auto counted = parser.CheckCount(); !counted) return std::unexpected(counted.error());
   return std::move(parser.file);
 }
 

@@ -48,7 +48,8 @@ struct FlowFile {
 };
 
 // Fails with a sentence that names the line: unknown records, numbers out of range, links of no
-// capacity that a flow needs, routes without links.
+// capacity that a flow needs, routes without links; without a line: another number of flows than
+// COUNT.
 base::Result<FlowFile> ParseFlowFile(std::string_view text);
 base::Result<FlowFile> LoadFlowFile(const std::string& path);
 

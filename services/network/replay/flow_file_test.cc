@@ -43,6 +43,15 @@ TEST(FlowFileTest, SaysWhatIsWrongAndWhere) {
       {"L 2 0 1 0\nR 1 1 2 1 4\nF 0 0 1 1 0\n", "its link 4 has no capacity"},
       {"X 1\n", "unknown record 'X'"},
       {"V 2 later\n", "version is 2"},
+      {"N 4 c 2 H\n", "node 4 comes where 3 should"},
+      {"N 3 c deep H\n", "'deep' is not a depth"},
+      {"N 3 c 2 router\n", "'router' is neither H (host) nor S (switch)"},
+      {"N 3\n", "a node has no name"},
+      {"T 2\n", "tree is 2"},
+      {"T yes\n", "'yes' is not a tree"},
+      {"C 2\n", "the flows are counted twice"},
+      {"L 2 0 3 5\n", "node 3 does not exist"},
+      {"R 1 1 b 1 0\n", "'b' is not a node"},
   };
   for (const Case& row : cases) {
     const auto file = ParseFlowFile(std::string(kHead) + row.text);
@@ -51,6 +60,16 @@ TEST(FlowFileTest, SaysWhatIsWrongAndWhere) {
     EXPECT_NE(file.error().message.find(row.complaint), std::string::npos) << file.error().message;
     EXPECT_NE(file.error().message.find("line "), std::string::npos);
   }
+}
+
+TEST(FlowFileTest, FlowsAreAsManyAsTheyAreCounted) {
+  const auto cut = ParseFlowFile(std::string(kHead) + "F 0 0 1000 0 0\n");
+  ASSERT_FALSE(cut.has_value());
+  EXPECT_EQ(cut.error().message, "flows: 1, announced: 2");
+
+  const auto damaged = ParseFlowFile("C -1\n");
+  ASSERT_FALSE(damaged.has_value());
+  EXPECT_EQ(damaged.error().message, "line 1: '-1' is not a count of all flows");
 }
 
 }  // namespace
