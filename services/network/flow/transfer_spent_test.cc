@@ -30,7 +30,7 @@ Transfer Make(std::uint64_t id, const Timing& timing, std::vector<LinkUse> uses)
           .uses = ShareUses(std::move(uses))};
 }
 
-std::map<std::uint64_t, Finish> RunAll(TransferSet& set) {
+std::map<std::uint64_t, Finish> FinishesOf(TransferSet& set) {
   std::vector<Finish> finished;
   while (set.NextTime()) set.Advance(finished);
   std::map<std::uint64_t, Finish> by_id;
@@ -54,7 +54,7 @@ TEST(TransferSpentTest, AtItsOwnSpeedATransferSpendsOnTheFullestLinkWhatItNeedsT
 
   set.Add(Make(1, {.start = 7, .latency = 100, .alone = 1000}, {{0, 250}, {1, 750}}));
 
-  const Spent spent = RunAll(set).at(1).spent;
+  const Spent spent = FinishesOf(set).at(1).spent;
   EXPECT_EQ(spent.latency, Duration{100});
   EXPECT_EQ(spent.links, (Links{{.link = 1, .tier = 6, .time = {750}}}));
   EXPECT_EQ(spent.pace, Duration{250});
@@ -68,7 +68,7 @@ TEST(TransferSpentTest, AFullLinkTakesTheTimeInWhichItHoldsATransfer) {
   // Shares link 1 with the second one until that has ended, then runs at half of the link.
   set.Add(Make(3, {.start = 2000, .latency = 500, .alone = 1000}, {{1, 500}}));
 
-  const auto finished = RunAll(set);
+  const auto finished = FinishesOf(set);
   EXPECT_EQ(finished.at(1).spent.links, (Links{{.link = 0, .tier = 3, .time = {1000}}}));
   EXPECT_EQ(finished.at(2).finish, SimTime{3500});
   EXPECT_EQ(finished.at(2).spent.links, (Links{{.link = 1, .tier = 6, .time = {1500}}}));
@@ -87,7 +87,7 @@ TEST(TransferSpentTest, ALinkThatGetsSlowerTakesTheRest) {
 
   set.SetCapacity(1, 100);  // A fifth of what it would use.
 
-  const Finish finish = RunAll(set).at(1);
+  const Finish finish = FinishesOf(set).at(1);
   EXPECT_EQ(finish.finish, SimTime{400 + 5 * 600});
   EXPECT_EQ(finish.spent.pace, Duration{40});
   EXPECT_EQ(finish.spent.links,
@@ -103,7 +103,7 @@ TEST(TransferSpentTest, ATransferKeepsWhatItSpentBeforeItTookAnotherWay) {
 
   set.Reroute([](const Transfer&) { return ShareUses({{1, 1000}}); });
 
-  const Finish finish = RunAll(set).at(1);
+  const Finish finish = FinishesOf(set).at(1);
   EXPECT_EQ(finish.spent.latency, Duration{10});
   EXPECT_EQ(finish.spent.links,
             (Links{{.link = 0, .tier = 3, .time = {400}}, {.link = 1, .tier = 6, .time = {600}}}));
@@ -114,7 +114,7 @@ TEST(TransferSpentTest, AMessageWithoutBytesIsAllLatency) {
 
   set.Add(Make(1, {.start = 5, .latency = 30}, {{0, 10}}));
 
-  const Spent spent = RunAll(set).at(1).spent;
+  const Spent spent = FinishesOf(set).at(1).spent;
   EXPECT_EQ(spent.latency, Duration{30});
   EXPECT_TRUE(spent.links.empty());
 }
@@ -124,7 +124,7 @@ TEST(TransferSpentTest, WhatCrossesNoLinkRunsAtItsPace) {
 
   set.Add(Make(1, {.alone = 30}, {}));
 
-  EXPECT_EQ(RunAll(set).at(1).spent.pace, Duration{30});
+  EXPECT_EQ(FinishesOf(set).at(1).spent.pace, Duration{30});
 }
 
 TEST(TransferSpentTest, SumsAreExactAndTheOrderOfArrivalCannotBeSeen) {
@@ -149,8 +149,8 @@ TEST(TransferSpentTest, SumsAreExactAndTheOrderOfArrivalCannotBeSeen) {
     TransferSet second(capacities, tiers);
     for (auto at = traffic.rbegin(); at != traffic.rend(); ++at) second.Add(*at);
 
-    const auto expected = RunAll(first);
-    const auto actual = RunAll(second);
+    const auto expected = FinishesOf(first);
+    const auto actual = FinishesOf(second);
 
     ASSERT_EQ(expected.size(), traffic.size());
     for (const auto& [id, finish] : expected) {
