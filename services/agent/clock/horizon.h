@@ -3,10 +3,9 @@
 //
 // A rank's own bound is
 //   * infinite while one of its threads waits for something that only the network can resolve: the
-//   wait's
-//     end is an answer, and the agent acknowledges answers together with their consequences;
+//     wait's end is an answer, and the agent acknowledges answers together with their consequences;
 //   * the asked time while a thread asks about a moment (a query, WaitUntil), if nothing waits as
-//   above;
+//     above;
 //   * infinite as well while a thread waits for values of a call and was passed over, since the job
 //     stood still (PassOverValueWaits). It is the emulation that needs them, so that the rank goes
 //     on at its own clock; but those that are to give them may ask about later moments;

@@ -2,24 +2,21 @@
 //
 // Rule, in short: an iteration ends with the optimizer.
 //   * A launch is an *update* when its kernel is an optimizer's (its name says Adam, SGD, ...) or,
-//   as long
-//     as none such was seen, one of PyTorch's multi-tensor kernels other than copies. Graph
+//     as long as none such was seen, one of PyTorch's multi-tensor kernels other than copies. Graph
 //     launches are fed node by node.
 //   * The launches between two updates are a *gap*. Forward and backward are one long gap, whatever
-//   the
-//     number of accumulated micro-batches; the gaps inside an optimizer step are short.
+//     the number of accumulated micro-batches; the gaps inside an optimizer step are short.
 //   * Gaps at least half as long as the longest so far are the long ones, unless they are under a
 //     twentieth of what came before the first update (short cycles, as autotuning makes them, count
-//     once there). When two long gaps were seen, an iteration
-//     ends before each of them; from then on as soon as a gap has grown long.
+//     once there). When two long gaps were seen, an iteration ends before each of them; from then
+//     on as soon as a gap has grown long.
 //   * Several optimizers that take turns (a GAN) make one iteration: the updates before the long
-//   gaps are
-//     searched for the shortest period, up to 8. All of them repeat it, or else so many of the last
-//     ones that no longer period up to 8 is possible: a first step may differ. Updates whose
-//     parameters change in every step (one of them is its number) never repeat: 9 in a row are all
-//     different. They are told apart by kernel, grid and block alone.
+//     gaps are searched for the shortest period, up to 8. All of them repeat it, or else so many of
+//     the last ones that no longer period up to 8 is possible: a first step may differ. Updates
+//     whose parameters change in every step (one of them is its number) never repeat: 9 in a row
+//     are all different. They are told apart by kernel, grid and block alone.
 //   * The last iteration ends behind its last update: what a program does before it exits (leaving
-//   its process group, waiting for helpers) is not part of a step.
+//     its process group, waiting for helpers) is not part of a step.
 //
 // This does not ask for equal sequences, so warm-up, logging every n-th step and changing data do
 // no harm.
@@ -37,10 +34,9 @@
 // meets the host (waits for the GPU, or copies from or to it), as evaluation and generation do and
 // layers do not:
 //   * with a few launches behind the last step (a twentieth of it, or 4): a sum over all, and its
-//   print;
+//     print;
 //   * then by the kinds of launches alone, three times in a row: the sequences that a generation
-//   attends to grow,
-//     so that sizes repeat in no step.
+//     attends to grow, so that sizes repeat in no step.
 // Together they are at least half of what was launched, whatever repeated before them (the weights
 // of equal layers are made by equal launches); they are counted back from the end of the last one.
 //

@@ -4,9 +4,9 @@
 // Split. A moment of the iteration is
 //   compute                 when a kernel or copy runs on a GPU of the process,
 //   exposed communication   when only collectives run (waiting for peers inside one included),
-//   host                    when nothing runs and what ends the gap was waiting for the host's
-//   call, idle                    when nothing runs for another reason (events, launch gaps, copies
-//   queueing).
+//   host                    when nothing runs, and what ends the gap waited for the host's call,
+//   idle                    when nothing runs for another reason (events, launch gaps, queued
+//                           copies).
 // The four add up to the iteration's length exactly.
 //
 // Error, one standard deviation. Estimates of one family share their model, so their errors are

@@ -70,8 +70,7 @@ std::string AdviceFor(std::string_view line) {
   // musl's loader about a preloaded library that needs glibc's.
   if ((says("Error loading shared library") || says("Error relocating")) && says("eidolon")) {
     return "its libraries are built on musl (Alpine), but the shim needs glibc 2.28 or newer: use "
-           "an "
-           "image based on Debian, Ubuntu or a relative of Red Hat";
+           "an image based on Debian, Ubuntu or a relative of Red Hat";
   }
   // These are messages of tensors, of torch.cuda.set_device, of init_process_group.
   if (says("Torch not compiled with CUDA enabled") || says("has no attribute '_cuda_") ||

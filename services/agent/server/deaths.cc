@@ -23,8 +23,7 @@ constexpr std::int64_t kLongestDyingNs = 5'000'000'000;
 constexpr std::string_view kCutOff =
     "closed its connection to the agent and went on without it, as a program does that closes "
     "descriptors which it has not opened (by a system call of its own); what it did from then on "
-    "is "
-    "missing";
+    "is missing";
 constexpr std::string_view kReplaced =
     "replaced itself by another program (exec) that has no emulated GPU of its own; what it would "
     "have done is missing";

@@ -23,7 +23,7 @@ struct GraphShape {
     std::uint32_t id = 0;  // GraphNode::id.
     std::uint32_t identity = 0;
     iteration::Update update = iteration::Update::kNo;
-    std::uint64_t likeness = 0;  // Of work: the cost book's.
+    std::uint64_t likeness = 0;  // Of work: the cost entry's.
   };
   std::vector<Node> nodes;  // Those that become operations.
   std::vector<std::uint32_t> templates;

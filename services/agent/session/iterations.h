@@ -37,7 +37,7 @@ class Iterations {
         usage_(usage),
         event_log_(event_log.empty() ? nullptr : std::make_unique<EventLog>(event_log)) {}
 
-  // The program launches something: an entry of the cost book, or else no work. What the entry
+  // The program launches something: an entry of the cost table, or else no work. What the entry
   // tells of it is filled in.
   void Feed(iteration::Launch launch);
   // The program's host waits for the GPU.

@@ -12,7 +12,7 @@ namespace eidolon::agent::session {
 // A value. Main loop only.
 class LaunchedWork {
  public:
-  // `likeness`: of the work's entry in the cost book.
+  // `likeness`: of the work's entry in the cost table.
   void Add(std::uint64_t likeness) {
     ++launches_;
     digest_ = base::FoldedMultiply(digest_ ^ likeness, kStep);

@@ -22,7 +22,7 @@ class WorkDefinitions {
   // Looks for definitions behind the stalled record at `position`. Damage is left to the main
   // reader.
   void Scout(ring::Reader* reader, std::uint64_t position);
-  // The cost book's entry; null when the work was not defined.
+  // The cost table's entry; null when the work was not defined.
   const std::uint32_t* Find(std::uint32_t work) { return entries_.Find(work); }
 
  private:

@@ -46,7 +46,7 @@ class Names {
   const cost::CostCache* costs_;
   std::function<std::string(const std::string&)> plain_;
   std::map<std::uint32_t, Work> works_;         // By number of the cost entry.
-  std::map<std::uint32_t, std::string> names_;  // By number of the cost book.
+  std::map<std::uint32_t, std::string> names_;  // By number of the cost table.
 };
 
 }  // namespace eidolon::agent::timeline

@@ -65,7 +65,7 @@ struct Range {
   std::uint64_t sequence = 0;  // The next operation's, when it ended.
 };
 
-// What a collective, or a group of sends and receives, was. Numbers: of the cost book.
+// What a collective, or a group of sends and receives, was. Numbers: of the cost table.
 struct Collective {
   struct Transfer {
     bool is_send = false;

@@ -54,7 +54,8 @@ base::Result<Fold> Fold::Make(FoldOptions options) {
   fold.dimensions_ = std::move(options.dimensions);
   fold.live_ = std::move(options.live);
   fold.live_.push_back(0);
-  // The first ones from below and the last ones from above, in turn.
+  // Half of a class's limit (rounded up) from below, the rest from above. Ranks that come twice are
+  // removed below.
   std::vector<std::uint32_t> taken(fold.classes_, 0);
   const auto take = [&](std::uint32_t rank, std::uint32_t most) {
     std::uint32_t& count = taken[fold.ClassOf(rank)];

@@ -150,7 +150,8 @@ double CollNetLatencyUs(const Shape& shape, Algorithm algorithm) {
 
 bool Gathers(Kind kind) { return kind == Kind::kAllGather || kind == Kind::kReduceScatter; }
 
-// Returns what the members' places allow, whatever the user's switches say.
+// Returns whether an algorithm with a protocol can do the operation: by the members' places, and by
+// the job's settings of NVLS, CollNet and PAT.
 bool Possible(Kind kind, const Shape& shape, Algorithm algorithm, Protocol protocol) {
   if (protocol == Protocol::kLl128 && !shape.nvlink && shape.local_max > 1) return false;
   const bool simple = protocol == Protocol::kSimple;

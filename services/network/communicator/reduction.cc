@@ -34,7 +34,7 @@ template <typename T>
 T CombineIntegers(std::uint32_t reduction, std::span<const std::string_view> inputs,
                   std::size_t at) {
   using Wrapping = std::make_unsigned_t<T>;
-  // Narrow unsigned types promote to int, whose products could overflow.
+  // Unsigned and of 32 bits or more: narrower types promote to int, whose products could overflow.
   using Work = std::conditional_t<sizeof(T) < 4, std::uint32_t, Wrapping>;
   T result = Load<T>(inputs[0], at);
   for (std::string_view input : inputs.subspan(1)) {

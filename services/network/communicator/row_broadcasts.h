@@ -26,7 +26,7 @@ class RowBroadcasts {
   struct Row {
     std::vector<folding::Dimension> dimensions;
     std::uint32_t row_class = 0;  // Of the row's first rank.
-    std::uint32_t ordinal = 0;    // The how-manieth communicator of these members.
+    std::uint32_t ordinal = 0;    // Of the communicator among those of these members.
     auto operator<=>(const Row&) const = default;
   };
   // Somebody who is told later.

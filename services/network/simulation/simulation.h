@@ -86,9 +86,9 @@ class Simulation final : private communicator::Audience {
   // What crosses the server's GPUs' links and NICs is kept until the job is removed. Changes no
   // time. Requires: the session is connected.
   void KeepLoads(std::uint64_t job, std::uint32_t server);
-  // Returns what was kept of [from, to], up to now(). Fails when nothing is kept. "NIC 3 of server
-  // 12, out", by the fabric's numbers of servers; empty: there is no such link.
+  // "NIC 3 of server 12, out", by the fabric's numbers of servers; empty: there is no such link.
   std::string LinkName(topology::LinkIndex link) const;
+  // Returns what was kept of [from, to], up to now(). Fails when nothing is kept.
   base::Result<LinkLoads> ReadLoads(std::uint64_t job, std::uint32_t server, base::SimTime from,
                                     base::SimTime to);
   // Fine for a session that is not connected.

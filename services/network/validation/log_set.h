@@ -27,11 +27,11 @@ struct Point {
 struct LogSet {
   std::string name;
   std::string site;
-  std::string transport;  // "infiniband", "roce", "slingshot", "nvlink".
+  std::string transport;  // "infiniband", "roce", "slingshot", "nvlink", "pcie".
   std::string gpu;
   collective::Kind kind = collective::Kind::kAllReduce;
   std::uint32_t nodes = 1;
-  std::uint32_t members = 8;  // Per server; the servers have no other GPUs.
+  std::uint32_t members = 8;  // Per server: its first GPUs.
   std::uint32_t nics = 0;
   double nic_gigabits_per_second = 0;
   Role role = Role::kTest;
@@ -45,7 +45,7 @@ std::string PublishedLogs();
 // Fails with a sentence that names the line.
 base::Result<std::vector<LogSet>> ParseLogSets(std::string_view text);
 
-// The communicator of a log: all GPUs of its servers.
+// The communicator of a log: the members of all its servers.
 collective::Shape ShapeOf(const LogSet& set);
 
 // The cost model's time of a call of the log, and that of NCCL's table before the correction. A
