@@ -3,8 +3,8 @@
 //
 // One per process, as the session is. Use it through a global:
 //
-//   FakeAgent& agent = FakeAgent::Start();     // Before the first GPU call; later calls return the
-//   same. agent.Reset();                             // Forgets records, default answers again.
+//   FakeAgent& agent = FakeAgent::Start();  // Before the first GPU call; later: the same agent.
+//   agent.Reset();                          // Forgets records; default answers again.
 //   ... calls ...
 //   EXPECT_THAT(agent.Kinds(), ElementsAre(RecordKind::kLaunch));
 #pragma once

@@ -36,7 +36,7 @@ constexpr std::uint64_t kClockReading = 1;
 constinit ClockSource source{};
 constinit std::atomic<bool> started{false};
 constinit std::atomic<std::uint64_t> process_clock_ps{0};
-constinit host_time::Jitter* jitter = nullptr;  // The same; null: no delays.
+constinit host_time::Jitter* jitter = nullptr;  // Never destroyed. Null: no delays.
 constinit std::atomic<bool> event_queries_are_shared{
     false};  // With threads that do not move the clock.
 [[gnu::tls_model("initial-exec")]] constinit thread_local bool after_fruitless_query = false;

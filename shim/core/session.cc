@@ -128,7 +128,7 @@ bool IsWork(ring::RecordKind kind) {
          kind == kEventRecord || kind == kStreamWaitEvent || kind == kHostCallback;
 }
 
-// Returns what the timeline shows as a call or a wait of the host.
+// Returns whether the timeline shows the record as a call or a wait of the host.
 bool IsShown(const ring::RecordHeader& record) {
   using enum ring::RecordKind;
   switch (record.kind) {

@@ -1,12 +1,10 @@
 // The part a thread plays in virtual time.
 //
-//   driver    the main thread, and every thread that has issued GPU work: its calls and sleeps move
-//   the
-//             rank clock
+//   driver    the main thread, and every thread that has issued GPU work: its calls and sleeps
+//             move the rank clock
 //   watchdog  a thread that only observes (PyTorch names its own pt_nccl_*): never moves the clock,
-//   is
-//             answered from committed state, and reads a clock that runs no faster than real time,
-//             so that a virtual hour in a real second fires no timeout
+//             is answered from committed state, and reads a clock that runs no faster than real
+//             time, so that a virtual hour in a real second fires no timeout
 //   helper    everything else: reads the rank clock, never moves it
 #pragma once
 

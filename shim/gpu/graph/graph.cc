@@ -119,8 +119,8 @@ bool AreOwned(const Graph& graph, std::span<GraphNode* const> nodes) {
   return std::ranges::all_of(nodes, [&](const GraphNode* node) { return graph.Owns(node); });
 }
 
-// True when `from` can be reached from `to` by following dependencies: an edge from -> to is then
-// implied the other way round, and adding it would close a circle.
+// True when `goal` is reached from `start` by following dependencies. An edge from `start` to
+// `goal` would then close a circle.
 bool Reaches(const GraphNode* start, const GraphNode* goal) {
   std::vector<const GraphNode*> open = {start};
   std::unordered_set<const GraphNode*> seen;

@@ -7,9 +7,9 @@ namespace eidolon::shim::time {
 
 // A sleep of the calling thread; returns 0, or EINTR with how much of it has passed. Drivers wait
 // until no other rank can act before the end (so polling loops stay in step with their peers);
-// children of ranks virtual sleep; others sleep for real: helpers until the clock has passed,
-// launchers and ranks that start up shortly. One that reaches beyond the end of virtual time never
-// ends. Requires: InJob().
+// children of ranks sleep in virtual time (virtual_sleep.h); others sleep for real: helpers until
+// the clock has passed the end, launchers and ranks that start up for a short time. A sleep that
+// reaches beyond the end of virtual time never ends. Requires: InJob().
 int SleepFor(std::int64_t ns, std::int64_t* slept_ns) noexcept;
 
 // For a driver of a rank that is about to do what may come out differently for who is first, and

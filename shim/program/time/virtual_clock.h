@@ -4,9 +4,8 @@
 //   rank              the process has a session: the rank clock, plus what its start-up took
 //   before a session  a rank that has not touched its GPU yet: its start-up so far, that is its own
 //                     sleeps and, in the measured host model, its own CPU time
-//   without a GPU     torchrun, data loaders, shells: the server's job clock, running no faster
-//   than real
-//                     time, plus own sleeps
+//   without a GPU     torchrun, data loaders, shells: the server's job clock, which runs no faster
+//                     than real time, plus own sleeps
 //
 // Start-up lasts until the first work or communicator. Ranks that look for each other in it sleep
 // between two looks, as often as the simulating machine makes them: that is not simulated time, so

@@ -105,8 +105,7 @@ class Table {
   std::array<std::uintptr_t, kCount> words_;
 };
 
-// --- the runtime's interface
-// -----------------------------------------------------------------------
+// Entries of the runtime's interface.
 
 // Loads a wrapped fat binary, as compilers embed it.
 CUresult LoadWrapped(CUmodule* module, const void* wrapper) noexcept {
@@ -135,8 +134,7 @@ void AfterLoading(std::size_t) noexcept {}
 // Compilers for PTX are never loaded: images without machine code are refused when they are loaded.
 CUresult LoadCompilers() noexcept { return CUDA_SUCCESS; }
 
-// --- hooks of tools
-// --------------------------------------------------------------------------------
+// Entries of the hooks of tools.
 
 // Words that a tool sets so that the runtime calls it. No tool is ever attached: all are zero.
 template <std::size_t kCount>
@@ -146,8 +144,7 @@ void GiveWords(void** words, std::size_t* count) noexcept {
   *count = kCount;
 }
 
-// --- checks
-// ----------------------------------------------------------------------------------------
+// Entries of the checks of contexts and of the driver's digest.
 
 // Returns whether a context is a wrapper around another, which none of ours is.
 CUresult Unwrap(CUcontext, std::uint32_t* wrapped, CUcontext*) noexcept {
@@ -161,9 +158,6 @@ std::uint32_t NoObjection() noexcept { return 0; }
 
 CUresult GiveDriverDigest(std::uint32_t runtime_version, std::uint64_t unix_seconds,
                           void* result) noexcept;
-
-// --- all of them
-// -----------------------------------------------------------------------------------
 
 struct Tables {
   Table<kRuntimeInterface, 13> runtime_interface{true};

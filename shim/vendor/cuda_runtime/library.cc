@@ -31,7 +31,8 @@ cudaError_t Give(cudaLibrary_t* result, gpu::Library* library, gpu::Status statu
 
 }  // namespace
 
-// Options of the compiler and the loader change neither layouts nor, as far as we can tell, times.
+// Options are ignored. Machine code does not depend on them; PTX is compiled as if none were given,
+// so a limit of registers, for example, has no effect.
 cudaError_t LoadData(cudaLibrary_t* result, const void* code, cudaJitOption* /*options*/,
                      void** /*values*/, unsigned /*count*/, cudaLibraryOption* /*library_options*/,
                      void** /*library_values*/, unsigned /*library_count*/) {

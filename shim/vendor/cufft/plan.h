@@ -52,8 +52,8 @@ struct Plan {
   cudaStream_t stream = nullptr;
 };
 
-// Looks a plan up and runs `body` on it under the plans' lock; CUFFT_INVALID_PLAN when there is
-// none.
+// The plans of the process by handle. Thread safe. Functions that take a handle return
+// CUFFT_INVALID_PLAN when there is no such plan.
 class Plans {
  public:
   static Plans& Get();
