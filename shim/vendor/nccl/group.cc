@@ -11,7 +11,10 @@
 // has to know.
 #include "shim/vendor/nccl/group.h"
 
+#include <algorithm>
+#include <map>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,10 +45,12 @@ bool IsPointToPoint(const Operation& operation) {
          operation.op.kind == CommunicationKind::kReceive;
 }
 
-// A communicator of one rank moves no data between GPUs: what is left is a copy.
+// A communicator of one rank moves no data between GPUs: what is left is a copy. A scaled sum
+// changes the values too, which are not computed.
 ncclResult_t CopyAlone(cudaStream_t stream, const Operation& operation) {
-  if (operation.output_bytes == 0 || operation.input == operation.output) return ncclSuccess;
-  if (operation.input_bytes == 0) return ncclSuccess;
+  if (operation.output_bytes == 0 || operation.input_bytes == 0) return ncclSuccess;
+  const bool is_scaled = ring::Reduces(operation.op) && operation.op.reduction >= ncclNumOps;
+  if (operation.input == operation.output && !is_scaled) return ncclSuccess;
   workload::Copy work{};
   work.kind = workload::CopyKind::kDeviceToDevice;
   work.bytes = work.row_bytes = operation.output_bytes;
@@ -54,9 +59,45 @@ ncclResult_t CopyAlone(cudaStream_t stream, const Operation& operation) {
   }
   library::AfterWork(stream, [target = reinterpret_cast<std::uint64_t>(operation.output),
                               source = reinterpret_cast<std::uint64_t>(operation.input),
-                              bytes = operation.output_bytes] {
-    value::ProcessPending().Copy(target, source, bytes);
+                              bytes = operation.output_bytes, is_scaled] {
+    if (is_scaled) {
+      value::ProcessPending().Forget(target, bytes, value::kByCollective);
+    } else {
+      value::ProcessPending().Copy(target, source, bytes);
+    }
   });
+  return ncclSuccess;
+}
+
+// On a communicator of one rank, each receive takes the buffer of the send that it belongs to, in
+// the order of the calls, and is a copy from then on.
+ncclResult_t PairWithSelf(std::span<Batch> batches) {
+  struct Waiting {
+    std::vector<Operation*> sends;
+    std::vector<Operation*> receives;
+  };
+  std::map<Communicator*, Waiting> alone;
+  for (Batch& batch : batches) {
+    if (batch.communicator->size != 1) continue;
+    Waiting& waiting = alone[batch.communicator];
+    for (Operation& operation : batch.operations) {
+      if (operation.op.kind == CommunicationKind::kSend) waiting.sends.push_back(&operation);
+      if (operation.op.kind == CommunicationKind::kReceive) waiting.receives.push_back(&operation);
+    }
+  }
+  for (auto& [communicator, waiting] : alone) {
+    if (waiting.sends.size() != waiting.receives.size()) {
+      SetLastError(communicator,
+                   "sends and receives of the rank itself do not match within the group");
+      return ncclInvalidUsage;
+    }
+    for (std::size_t i = 0; i < waiting.sends.size(); ++i) {
+      Operation& receive = *waiting.receives[i];
+      receive.input = waiting.sends[i]->input;
+      receive.output_bytes = std::min(receive.output_bytes, waiting.sends[i]->input_bytes);
+      receive.input_bytes = receive.output_bytes;
+    }
+  }
   return ncclSuccess;
 }
 
@@ -172,6 +213,7 @@ ncclResult_t Enqueue(Communicator& communicator, cudaStream_t stream, const Oper
     return ncclSuccess;
   }
   Batch batch{&communicator, stream, {operation}};
+  if (const auto result = PairWithSelf({&batch, 1}); result != ncclSuccess) return result;
   return IssueBatch(batch, 0);
 }
 
@@ -195,6 +237,7 @@ ncclResult_t End() {
     return failure;
   }
   if (const auto result = MakeQueuedCommunicators(); result != ncclSuccess) return result;
+  if (const auto result = PairWithSelf(batches); result != ncclSuccess) return result;
   const std::uint32_t number = batches.size() > 1 ? NewGroupNumber() : 0;
   for (Batch& batch : batches) {
     if (const auto result = IssueBatch(batch, number); result != ncclSuccess) return result;

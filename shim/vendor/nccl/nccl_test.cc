@@ -412,21 +412,6 @@ TEST_F(NcclTest, ScaledSumsAreTimedAsSums) {
   EXPECT_EQ(collective::DestroyReduction(scaled, comm_), ncclSuccess);
 }
 
-TEST_F(NcclTest, ASingleRankCopies) {
-  ncclUniqueId id{};
-  ncclComm_t alone = nullptr;
-  ASSERT_EQ(communicator::InitRank(&alone, 1, id, 0), ncclSuccess);
-  Know(Buffer(0), 64);
-
-  ASSERT_EQ(collective::AllReduce(Buffer(0), Buffer(5), 16, ncclFloat32, ncclSum, alone, stream()),
-            ncclSuccess);
-
-  EXPECT_TRUE(Communications().empty());
-  EXPECT_EQ(library::LaunchedWork(agent_).size(), 1u);
-  EXPECT_TRUE(IsKnown(Buffer(5), 64));
-  communicator::Destroy(alone);
-}
-
 TEST_F(NcclTest, ARevokedCommunicatorTakesNoWork) {
   ASSERT_EQ(communicator::Revoke(comm_, 0), ncclSuccess);
 
