@@ -29,14 +29,14 @@ namespace {
 
 std::uint64_t HashOf(const Kernel& kernel, const LaunchShape& shape, int device,
                      const ParameterBlock& block) {
+  const workload::Dim3 cluster = ClusterOf(kernel, shape);
   const std::array<std::uint64_t, 5> head = {
       shape.grid.x | std::uint64_t{shape.grid.y} << 32,
       shape.grid.z | std::uint64_t{shape.block.x} << 32,
       shape.block.y | std::uint64_t{shape.block.z} << 32,
       shape.dynamic_shared_bytes | std::uint64_t{shape.cooperative} << 40 |
           static_cast<std::uint64_t>(device) << 48,
-      shape.cluster.x | std::uint64_t{shape.cluster.y} << 16 |
-          std::uint64_t{shape.cluster.z} << 32};
+      cluster.x | std::uint64_t{cluster.y} << 16 | std::uint64_t{cluster.z} << 32};
   const std::uint64_t seed = base::Hash64(head.data(), sizeof(head), kernel.seed);
   return base::Hash64(block.bytes, block.size, seed);
 }

@@ -13,8 +13,10 @@
 #include "services/contract/ring/replay.h"
 #include "services/contract/workload/pointer_tag.h"
 #include "shim/core/fake_agent.h"
+#include "shim/gpu/allocation/virtual_memory.h"
 #include "shim/gpu/context/context.h"
 #include "shim/gpu/memory/memory.h"
+#include "shim/gpu/module/function.h"
 #include "shim/gpu/module/sample.h"
 #include "shim/gpu/stream/stream.h"
 #include "shim/value/store.h"
@@ -110,6 +112,35 @@ TEST_F(LaunchTest, BringsWhatAReplayNeedsOnlyWhenItIsWanted) {
   EXPECT_EQ(files, 1);
 }
 
+TEST_F(LaunchTest, AReplayGetsTheMappingsThatFollowThePointer) {
+  std::uint64_t address = 0;
+  ASSERT_EQ(ReserveAddress(4 * kGranuleBytes, 0, 0, &address), Status::kSuccess);
+  PhysicalHandle pieces[3] = {};
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    const std::uint64_t at = address + (i < 2 ? i : 3) * kGranuleBytes;  // A gap before the last.
+    ASSERT_EQ(CreatePhysical({}, kGranuleBytes, &pieces[i]), Status::kSuccess);
+    ASSERT_EQ(Map(at, kGranuleBytes, 0, pieces[i]), Status::kSuccess);
+  }
+  agent_.header().unknown_reads |= ring::kReplayKernels;
+  ASSERT_EQ(LaunchScale(address + 8, 3.0F, 2003), Status::kSuccess);
+  agent_.header().unknown_reads &= ~ring::kReplayKernels;
+
+  const auto bytes = ContextAfter(agent_.RecordsOf(RecordKind::kDefineWork).at(0));
+  ring::ReplayContext head;
+  std::vector<ring::ReplayRange> ranges(2);
+  ASSERT_EQ(bytes.size(), sizeof(head) + 16 + 2 * sizeof(ring::ReplayRange));
+  std::memcpy(&head, bytes.data(), sizeof(head));
+  std::memcpy(ranges.data(), bytes.data() + sizeof(head) + 16, 2 * sizeof(ring::ReplayRange));
+  EXPECT_EQ(head.range_count, 2u);
+  EXPECT_EQ(ranges[0].begin, address);
+  EXPECT_EQ(ranges[1].begin, address + kGranuleBytes);
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(Unmap(address + (i < 2 ? i : 3) * kGranuleBytes, kGranuleBytes), Status::kSuccess);
+    EXPECT_EQ(ReleasePhysical(pieces[i]), Status::kSuccess);
+  }
+  EXPECT_EQ(FreeAddress(address, 4 * kGranuleBytes), Status::kSuccess);
+}
+
 TEST_F(LaunchTest, DescribesTheKernelOnceAndBlanksPointers) {
   ASSERT_EQ(LaunchScale(memory_ + 8, 2.0F, 1001), Status::kSuccess);
 
@@ -168,6 +199,24 @@ TEST_F(LaunchTest, EqualWorkIsDefinedOnce) {
   EXPECT_NE(works[0], works[2]);
   EXPECT_NE(works[0], works[3]);
   EXPECT_EQ(agent_.RecordsOf(RecordKind::kDefineWork).size(), 3u);
+}
+
+TEST_F(LaunchTest, AKernelThatIsGivenClustersIsOtherWork) {
+  ASSERT_EQ(LaunchScale(memory_, 3.0F, 79), Status::kSuccess);
+  for (const auto side :
+       {FunctionAttribute::kRequiredClusterWidth, FunctionAttribute::kRequiredClusterHeight,
+        FunctionAttribute::kRequiredClusterDepth}) {
+    const int blocks = side == FunctionAttribute::kRequiredClusterWidth ? 2 : 1;
+    ASSERT_EQ(SetAttribute(*scale_, side, blocks, 0), Status::kSuccess);
+  }
+  ASSERT_EQ(LaunchScale(memory_, 3.0F, 79), Status::kSuccess);
+
+  const auto works = LaunchedWorks();
+  ASSERT_EQ(works.size(), 2u);
+  EXPECT_NE(works[0], works[1]);
+  workload::Kernel work;
+  std::memcpy(&work, agent_.Work(works[1]).data(), sizeof(work));
+  EXPECT_EQ(work.cluster.x, 2u);
 }
 
 TEST_F(LaunchTest, PackedAndSeparateParametersAreTheSame) {

@@ -21,6 +21,7 @@
 #include "services/machine_code/cubin/image.h"
 #include "shim/gpu/device/device.h"
 #include "shim/gpu/memory/arena.h"
+#include "shim/gpu/memory/memory.h"
 
 namespace eidolon::shim::gpu {
 namespace {
@@ -37,7 +38,7 @@ void AddRanges(std::uint64_t address, std::vector<ring::ReplayRange>& ranges) {
                                    [&](const auto& other) { return other.begin == range.begin; });
     if (known) return;
     ranges.push_back(range);
-    if (DeviceOfAddress(range.begin) >= 0) return;  // One of cudaMalloc: what follows is another.
+    if (!HoldsMappings(range.begin, 1)) return;  // One of cudaMalloc: what follows is another.
     extent = FindExtent(range.begin + range.bytes);
   }
 }
