@@ -95,10 +95,12 @@ class Origins {
   void Add(std::uint32_t ring_graph, std::uint32_t exec, const FlatGraph& flat) {
     Entry entry{.exec = exec, .nodes = {}};
     for (const GraphNode* node : flat.nodes) {
-      const bool operates = node->kind == ring::GraphNodeKind::kWork ||
-                            node->kind == ring::GraphNodeKind::kHostCallback ||
-                            node->kind == ring::GraphNodeKind::kCommunication;
-      if (operates) entry.nodes.insert(entry.nodes.end(), node->operations, node->number);
+      const bool on_device = node->kind == ring::GraphNodeKind::kWork ||
+                             node->kind == ring::GraphNodeKind::kCommunication;
+      if (on_device) entry.on_device += node->operations;
+      if (on_device || node->kind == ring::GraphNodeKind::kHostCallback) {
+        entry.nodes.insert(entry.nodes.end(), node->operations, node->number);
+      }
     }
     const std::lock_guard guard(mutex_);
     all_[ring_graph] = std::move(entry);
@@ -114,11 +116,17 @@ class Origins {
     if (found == all_.end() || index >= found->second.nodes.size()) return {};
     return {.exec = found->second.exec, .node = found->second.nodes[index]};
   }
+  std::size_t CountOnDevice(std::uint32_t ring_graph) const {
+    const std::lock_guard guard(mutex_);
+    const auto found = all_.find(ring_graph);
+    return found == all_.end() ? 0 : found->second.on_device;
+  }
 
  private:
   struct Entry {
     std::uint32_t exec = 0;
     std::vector<std::uint64_t> nodes;  // By operation.
+    std::size_t on_device = 0;         // Of these operations, all but host functions.
   };
   mutable std::mutex mutex_;
   std::unordered_map<std::uint32_t, Entry> all_;
@@ -207,6 +215,50 @@ GraphNode* CopyOf(const GraphNode* node, const Graph& graph) {
   return nullptr;
 }
 
+// Compares the nodes and edges of two graphs and of their child graphs.
+UpdateAnswer CompareShapes(const Graph& old_graph, const Graph& new_graph) {
+  const auto& old_nodes = old_graph.nodes;
+  const auto& new_nodes = new_graph.nodes;
+  if (old_nodes.size() != new_nodes.size()) return {UpdateResult::kTopologyChanged, nullptr};
+  std::unordered_map<const GraphNode*, std::size_t> old_numbers;
+  std::unordered_map<const GraphNode*, std::size_t> new_numbers;
+  for (std::size_t i = 0; i < old_nodes.size(); ++i) {
+    old_numbers.emplace(old_nodes[i].get(), i);
+    new_numbers.emplace(new_nodes[i].get(), i);
+  }
+  for (std::size_t i = 0; i < old_nodes.size(); ++i) {
+    const GraphNode& before = *old_nodes[i];
+    GraphNode& after = *new_nodes[i];
+    if (before.type != after.type) return {UpdateResult::kNodeTypeChanged, &after};
+    const bool same_edges = std::ranges::equal(before.dependencies, after.dependencies,
+                                               [&](const GraphNode* a, const GraphNode* b) {
+                                                 return old_numbers.at(a) == new_numbers.at(b);
+                                               });
+    if (!same_edges) return {UpdateResult::kTopologyChanged, &after};
+    if ((before.child == nullptr) != (after.child == nullptr)) {
+      return {UpdateResult::kTopologyChanged, &after};
+    }
+    if (before.child == nullptr) continue;
+    UpdateAnswer inner = CompareShapes(*before.child, *after.child);
+    if (inner.result == UpdateResult::kSuccess) continue;
+    if (inner.node == nullptr) inner.node = &after;
+    return inner;
+  }
+  return {};
+}
+
+// Nodes of the graph that was instantiated name nodes of the executable, which keep their numbers
+// in an update. Requires: the graphs have one shape.
+void TakeIdentities(Graph& copy, const Graph& before) {
+  for (std::size_t i = 0; i < copy.nodes.size(); ++i) {
+    copy.nodes[i]->original = before.nodes[i]->original;
+    copy.nodes[i]->number = before.nodes[i]->number;
+    if (copy.nodes[i]->child != nullptr) {
+      TakeIdentities(*copy.nodes[i]->child, *before.nodes[i]->child);
+    }
+  }
+}
+
 }  // namespace
 
 Status InstantiateGraph(const Graph& graph, std::uint64_t flags, GraphExec** result) noexcept {
@@ -237,6 +289,10 @@ Status InstantiateGraph(const Graph& graph, std::uint64_t flags, GraphExec** res
 
 OperationOrigin OriginOf(std::uint32_t ring_graph, std::uint32_t index) noexcept {
   return AllOrigins().Find(ring_graph, index);
+}
+
+std::size_t DeviceOperationsOf(std::uint32_t ring_graph) noexcept {
+  return AllOrigins().CountOnDevice(ring_graph);
 }
 
 Status DestroyExec(GraphExec& exec) noexcept {
@@ -281,33 +337,16 @@ Status LaunchGraph(GraphExec& exec, StreamHandle handle) noexcept {
 }
 
 UpdateAnswer UpdateExec(GraphExec& exec, const Graph& graph) noexcept {
-  const auto& old_nodes = exec.graph->nodes;
-  const auto& new_nodes = graph.nodes;
-  if (old_nodes.size() != new_nodes.size()) return {UpdateResult::kTopologyChanged, nullptr};
-  std::unordered_map<const GraphNode*, std::size_t> old_numbers;
-  std::unordered_map<const GraphNode*, std::size_t> new_numbers;
-  for (std::size_t i = 0; i < old_nodes.size(); ++i) {
-    old_numbers.emplace(old_nodes[i].get(), i);
-    new_numbers.emplace(new_nodes[i].get(), i);
-  }
-  for (std::size_t i = 0; i < old_nodes.size(); ++i) {
-    const GraphNode& before = *old_nodes[i];
-    GraphNode& after = *new_nodes[i];
-    if (before.type != after.type) return {UpdateResult::kNodeTypeChanged, &after};
-    const bool same_edges = std::ranges::equal(before.dependencies, after.dependencies,
-                                               [&](const GraphNode* a, const GraphNode* b) {
-                                                 return old_numbers.at(a) == new_numbers.at(b);
-                                               });
-    if (!same_edges) return {UpdateResult::kTopologyChanged, &after};
+  try {
+    const UpdateAnswer answer = CompareShapes(*exec.graph, graph);
+    if (answer.result != UpdateResult::kSuccess) return answer;
+  } catch (...) {
+    return {UpdateResult::kError, nullptr};
   }
   Graph* copy = nullptr;
   if (CloneGraph(graph, &copy) != Status::kSuccess) return {UpdateResult::kError, nullptr};
-  // Nodes of the first graph still name nodes of the exec, which keep their numbers.
   copy->number = exec.number;
-  for (std::size_t i = 0; i < old_nodes.size(); ++i) {
-    copy->nodes[i]->original = old_nodes[i]->original;
-    copy->nodes[i]->number = old_nodes[i]->number;
-  }
+  TakeIdentities(*copy, *exec.graph);
   MarkChanged(exec);
   const std::lock_guard guard(exec.mutex);
   exec.order.clear();

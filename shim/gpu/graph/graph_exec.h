@@ -1,6 +1,7 @@
 // Executable graphs: instantiation defines the graph in the ring once, launching is one record.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "shim/gpu/graph/graph.h"
@@ -19,11 +20,15 @@ struct OperationOrigin {
   std::uint64_t node = 0;
 };
 OperationOrigin OriginOf(std::uint32_t ring_graph, std::uint32_t index) noexcept;
+// The number of operations that a launch of the ring's graph executes on the device; 0 when that
+// was forgotten.
+std::size_t DeviceOperationsOf(std::uint32_t ring_graph) noexcept;
 
 // Launches on a stream; on a capturing stream the graph becomes a child node.
 Status LaunchGraph(GraphExec& exec, StreamHandle stream) noexcept;
 
-// Takes over the parameters of a graph of the same shape. Values equal CUgraphExecUpdateResult.
+// Takes over the parameters of a graph of the same shape, child graphs included. Values equal
+// CUgraphExecUpdateResult.
 enum class UpdateResult : std::uint32_t {
   kSuccess = 0,
   kError = 1,

@@ -74,6 +74,7 @@ TEST_F(GraphTest, DefinesNodesBehindTheirDependencies) {
   ASSERT_EQ(InstantiateGraph(*graph_, 0, &exec), Status::kSuccess);
 
   EXPECT_EQ(DefinedDependencies(), (std::vector<std::vector<std::uint32_t>>{{}, {0}}));
+  EXPECT_EQ(DeviceOperationsOf(exec->ring_graph), 2u);
   DestroyExec(*exec);
   EXPECT_EQ(agent_.RecordsOf(RecordKind::kGraphDestroy).size(), 1u);
 }
@@ -117,6 +118,37 @@ TEST_F(GraphTest, UpdatesTakeNewParametersButNotANewShape) {
   const UpdateAnswer answer = UpdateExec(*exec, *other);
   EXPECT_EQ(answer.result, UpdateResult::kNodeTypeChanged);
   EXPECT_EQ(answer.node, &empty);
+  DestroyExec(*exec);
+  DestroyGraph(*other);
+}
+
+TEST_F(GraphTest, NodesOfAChildGraphAreFoundAfterAnUpdate) {
+  const auto adopt = [&](Graph& graph, std::uint32_t blocks) {
+    auto child = std::make_unique<Graph>();
+    GraphNode* inner = Add(*child, {}, blocks);
+    graph.Add(NodeType::kGraph, {}).Adopt(std::move(child));
+    return inner;
+  };
+  const GraphNode* inner = adopt(*graph_, 1);
+  GraphExec* exec = nullptr;
+  ASSERT_EQ(InstantiateGraph(*graph_, 0, &exec), Status::kSuccess);
+  const GraphNode* before = ExecNode(*exec, inner);
+  ASSERT_NE(before, nullptr);
+  const std::uint64_t number = before->number;
+  Graph* other = nullptr;
+  ASSERT_EQ(CreateGraph(&other), Status::kSuccess);
+  adopt(*other, 9);
+
+  ASSERT_EQ(UpdateExec(*exec, *other).result, UpdateResult::kSuccess);
+
+  const GraphNode* after = ExecNode(*exec, inner);
+  ASSERT_NE(after, nullptr);
+  EXPECT_EQ(after->number, number);
+  EXPECT_EQ(std::get<KernelNode>(after->content).shape.grid.x, 9u);
+  Add(*other->nodes[0]->child, {});
+  const UpdateAnswer answer = UpdateExec(*exec, *other);
+  EXPECT_EQ(answer.result, UpdateResult::kTopologyChanged);
+  EXPECT_EQ(answer.node, other->nodes[0].get());
   DestroyExec(*exec);
   DestroyGraph(*other);
 }
