@@ -12,12 +12,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 #include <span>
 #include <utility>
 
-#include "services/contract/ring/record.h"
-#include "shim/core/session.h"
 #include "shim/value/declared.h"
 #include "shim/value/object.h"
 #include "shim/value/plausible.h"
@@ -54,21 +51,6 @@ void CopyBytes(Store& store, std::uint64_t target, std::uint64_t source, std::si
   store.Copy(target, source, size);
 }
 
-Fetch FetchFromAgent(std::uint64_t communicator, std::uint64_t sequence, bool wait,
-                     std::vector<std::byte>* bytes) {
-  core::Session* session = core::Session::Existing();
-  if (session == nullptr) return Fetch::kLost;
-  ring::WaitRecord record{};
-  record.header.kind = ring::RecordKind::kCollectiveValues;
-  record.id = communicator;
-  record.id2 = sequence;
-  record.observer = wait ? 0 : 1;
-  const core::Session::Answer answer = core::Ask(*session, record, false, *bytes);
-  if (answer.status == ring::ReplyStatus::kNotReady) return Fetch::kNotYet;
-  const bool whole = answer.payload_bytes >= bytes->size();
-  return answer.status == ring::ReplyStatus::kOk && whole ? Fetch::kReady : Fetch::kLost;
-}
-
 }  // namespace
 
 Pending::Pending(Store& store, FetchFunction fetch) : store_(store), fetch_(std::move(fetch)) {}
@@ -81,11 +63,14 @@ bool Pending::Touch(const Operation& a, const Operation& b) {
   return b.kind == Kind::kCopy && Overlap(a.target, a.size, b.source, b.size);
 }
 
-bool Pending::Perform(Operation& operation, bool wait) {
+bool Pending::Perform(Operation& operation) {
   switch (operation.kind) {
     case Kind::kCollective: {
-      std::vector<std::byte> bytes(operation.size);
-      const Fetch fetched = fetch_(operation.communicator, operation.sequence, wait, &bytes);
+      std::vector<std::byte> bytes = std::move(operation.bytes);
+      bytes.resize(operation.size);
+      const Fetch fetched = operation.fetched.has_value()
+                                ? *operation.fetched
+                                : fetch_(operation.communicator, operation.sequence, false, &bytes);
       if (fetched == Fetch::kNotYet) return false;
       if (fetched == Fetch::kReady) {
         NoteKnown(store_, operation.target);
@@ -162,52 +147,51 @@ void Pending::Recount() {
   waiting_.store(queue_.size(), std::memory_order_release);
 }
 
+void Pending::Enqueue(Operation operation) {
+  operation.place = next_place_++;
+  queue_.push_back(std::move(operation));
+}
+
 void Pending::Defer(std::unique_ptr<Deferred> work) {
   const std::lock_guard guard(mutex_);
-  queue_.push_back({.kind = Kind::kDeferred, .work = std::move(work)});
+  Enqueue({.kind = Kind::kDeferred, .work = std::move(work)});
   deferred_.fetch_add(1, std::memory_order_release);
   waiting_.store(queue_.size(), std::memory_order_release);
   if (queue_.size() > kMostBehindDeferred) DrainLocked();
 }
 
 void Pending::AddOrPerform(Operation operation) {
-  const std::lock_guard guard(mutex_);
+  std::unique_lock guard(mutex_);
+  while (!has_deferred()) {
+    const bool behind = std::ranges::any_of(
+        queue_, [&](const Operation& earlier) { return Touch(earlier, operation); });
+    if (!behind) {
+      Perform(operation);
+      return;
+    }
+    if (queue_.size() < kMostWaiting) break;
+    Await(ResultsOf(std::vector<bool>(queue_.size(), true)), guard);
+    DrainLocked();
+  }
   const bool reads = operation.kind == Kind::kRead;
-  if (deferred_.load(std::memory_order_relaxed) != 0) {
-    held_bytes_ += operation.bytes.size();
-    queue_.push_back(std::move(operation));
-    if (reads) reads_.fetch_add(1, std::memory_order_release);
-    waiting_.store(queue_.size(), std::memory_order_release);
-    const bool full = queue_.size() > kMostBehindDeferred || held_bytes_ > kMostHeldBytes;
-    if (reads || full) DrainLocked();
-    return;
-  }
-  const bool behind = std::ranges::any_of(
-      queue_, [&](const Operation& earlier) { return Touch(earlier, operation); });
-  if (!behind) {
-    Perform(operation, false);
-    return;
-  }
-  if (queue_.size() >= kMostWaiting) {
-    for (Operation& earlier : queue_) Perform(earlier, true);
-    queue_.clear();
-    Perform(operation, true);
-  } else {
-    queue_.push_back(std::move(operation));
-  }
-  Recount();
+  held_bytes_ += operation.bytes.size();
+  Enqueue(std::move(operation));
+  if (reads) reads_.fetch_add(1, std::memory_order_release);
+  waiting_.store(queue_.size(), std::memory_order_release);
+  const bool full = queue_.size() > kMostBehindDeferred || held_bytes_ > kMostHeldBytes;
+  if (has_deferred() && (reads || full)) DrainLocked();
 }
 
 void Pending::AwaitCollective(std::uint64_t communicator, std::uint64_t sequence,
                               std::uint64_t target, std::size_t size, std::size_t object_bytes) {
   if (size == 0) return;
   const std::lock_guard guard(mutex_);
-  queue_.push_back({.kind = Kind::kCollective,
-                    .target = target,
-                    .size = size,
-                    .communicator = communicator,
-                    .sequence = sequence,
-                    .object_bytes = object_bytes});
+  Enqueue({.kind = Kind::kCollective,
+           .target = target,
+           .size = size,
+           .communicator = communicator,
+           .sequence = sequence,
+           .object_bytes = object_bytes});
   waiting_.store(queue_.size(), std::memory_order_release);
 }
 
@@ -264,7 +248,7 @@ void Pending::Read(std::uint64_t address, void* host, std::size_t size, unsigned
                       .done = done,
                       .number = number};
   if (waiting() == 0) {
-    Perform(operation, false);
+    Perform(operation);
   } else {
     operation.streams.push_back(stream);
     AddOrPerform(std::move(operation));
@@ -422,7 +406,7 @@ void Pending::DrainLocked() {
         std::ranges::any_of(left,
                             [&](const Operation& earlier) { return Touch(earlier, operation); }) &&
         (operation.kind != Kind::kRead || MayChange(left, operation.target, operation.size, steps));
-    if (blocked || !Perform(operation, false)) left.push_back(std::move(operation));
+    if (blocked || !Perform(operation)) left.push_back(std::move(operation));
   }
   Replace(std::move(left));
 }
@@ -440,29 +424,66 @@ std::vector<bool> Pending::NeededFor(std::uint64_t address, std::size_t size,
   return needed;
 }
 
+std::vector<Pending::Result> Pending::ResultsOf(const std::vector<bool>& needed) const {
+  std::vector<Result> results;
+  for (std::size_t i = 0; i < needed.size(); ++i) {
+    const Operation& operation = queue_[i];
+    if (!needed[i] || operation.kind != Kind::kCollective || operation.fetched) continue;
+    results.push_back({.communicator = operation.communicator,
+                       .sequence = operation.sequence,
+                       .bytes = std::vector<std::byte>(operation.size)});
+  }
+  return results;
+}
+
+void Pending::Await(std::vector<Result> results, std::unique_lock<std::mutex>& guard) {
+  if (results.empty()) return;
+  std::vector<Fetch> fetched;
+  guard.unlock();
+  for (Result& result : results) {
+    const Fetch got = fetch_(result.communicator, result.sequence, true, &result.bytes);
+    // It was waited for: it will not come any more.
+    fetched.push_back(got == Fetch::kReady ? Fetch::kReady : Fetch::kLost);
+  }
+  guard.lock();
+  auto operation = queue_.begin();
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    // Both are in the order of the queue; another thread may have performed some meanwhile.
+    const auto found = std::find_if(operation, queue_.end(), [&](const Operation& other) {
+      return other.kind == Kind::kCollective && other.communicator == results[i].communicator &&
+             other.sequence == results[i].sequence;
+    });
+    if (found == queue_.end()) continue;
+    found->bytes = std::move(results[i].bytes);
+    found->fetched = fetched[i];
+    operation = std::next(found);
+  }
+}
+
 bool Pending::DrainRange(std::uint64_t address, std::size_t size) {
-  const std::lock_guard guard(mutex_);
+  std::unique_lock guard(mutex_);
   if (has_deferred()) DrainLocked();
   int steps = kMostLookaheadSteps;
   if (!MayBeKnown(address, size, queue_.size(), steps)) return false;
-  const std::vector<bool> needed = NeededFor(address, size, queue_.size());
+  // Those that come later, while this thread waits, are not for this range.
+  const std::uint64_t end = next_place_;
+  std::vector<bool> needed;
+  while (true) {
+    const auto count = static_cast<std::size_t>(
+        std::ranges::count_if(queue_, [&](const Operation& other) { return other.place < end; }));
+    needed = NeededFor(address, size, count);
+    std::vector<Result> results = ResultsOf(needed);
+    if (results.empty()) break;
+    Await(std::move(results), guard);
+  }
   std::vector<Operation> left;
   for (std::size_t i = 0; i < queue_.size(); ++i) {
-    if (needed[i]) {
-      Perform(queue_[i], true);
-    } else {
+    if (i >= needed.size() || !needed[i] || !Perform(queue_[i])) {
       left.push_back(std::move(queue_[i]));
     }
   }
   Replace(std::move(left));
   return true;
-}
-
-Pending& ProcessPending() {
-  // Never destroyed: threads may outlive main.
-  alignas(Pending) static std::byte storage[sizeof(Pending)];
-  static Pending* const pending = new (storage) Pending(ProcessStore(), FetchFromAgent);
-  return *pending;
 }
 
 }  // namespace eidolon::shim::value

@@ -18,6 +18,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -133,8 +134,16 @@ class Pending {
     ReadDone done = nullptr;            // kRead.
     std::uint64_t number = 0;           // kRead: of all reads.
     std::vector<StreamName> streams{};  // kRead: its own, and those that wait for it.
-    std::vector<std::byte> bytes{};     // kWrite.
+    std::vector<std::byte> bytes{};     // kWrite; kCollective: its result, once `fetched`.
+    std::optional<Fetch> fetched{};     // kCollective: that was waited for.
     std::unique_ptr<Deferred> work{};   // kDeferred.
+    std::uint64_t place = 0;            // Among all operations that were queued.
+  };
+  // A result by its name, and what was fetched.
+  struct Result {
+    std::uint64_t communicator = 0;
+    std::uint64_t sequence = 0;
+    std::vector<std::byte> bytes{};  // Sized before it is fetched.
   };
 
   static bool Touch(const Operation& a, const Operation& b);
@@ -150,7 +159,15 @@ class Pending {
   // The first result that one of the reads waits for; null: there is none.
   const Operation* FindMissing(const FinishedReads& finished) const;
   void AddOrPerform(Operation operation);
-  bool Perform(Operation& operation, bool wait);
+  void Enqueue(Operation operation);
+  // The collectives among the operations of the queue that are `needed`, but for those that were
+  // fetched.
+  std::vector<Result> ResultsOf(const std::vector<bool>& needed) const;
+  // Waits for the results, without the lock: another thread may have to go on for them to come.
+  // Leaves them with the operations that still wait for them.
+  void Await(std::vector<Result> results, std::unique_lock<std::mutex>& guard);
+  // False, and nothing has happened, for a collective whose result is not there yet.
+  bool Perform(Operation& operation);
   void DrainQueue();
   // False, and nothing is waited for, when a byte is unknown in any case.
   bool DrainRange(std::uint64_t address, std::size_t size);
@@ -166,13 +183,14 @@ class Pending {
 
   Store& store_;
   const FetchFunction fetch_;
-  std::mutex mutex_;                      // Guards the queue; held while results are fetched.
+  std::mutex mutex_;                      // Guards the queue; not held while results are awaited.
   std::vector<Operation> queue_;          // Keeps its memory: thousands of launches come and go.
   std::atomic<std::size_t> waiting_{0};   // queue_.size(), for the fast path.
   std::atomic<std::size_t> deferred_{0};  // Of those, deferred work.
   std::atomic<std::size_t> reads_{0};     // And reads.
   std::atomic<std::uint64_t> reads_so_far_{0};
-  std::size_t held_bytes_ = 0;  // Of queued writes.
+  std::size_t held_bytes_ = 0;    // Of queued writes.
+  std::uint64_t next_place_ = 0;  // Of the next operation that is queued.
 };
 
 // The process's queue over ProcessStore, fetching with kCollectiveValues.

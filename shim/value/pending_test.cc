@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstring>
+#include <future>
 #include <set>
 #include <string>
+#include <thread>
 
 namespace eidolon::shim::value {
 namespace {
@@ -289,6 +292,37 @@ TEST_F(PendingTest, AskingWhetherARangeIsKnownWaitsForExactlyWhatItNeeds) {
 
   EXPECT_TRUE(pending_.IsKnown(kPendingBase + 1024, 4));
   EXPECT_EQ(pending_.waiting(), 1u);
+}
+
+// The result comes once another thread has gone on, which uses the queue meanwhile.
+TEST(PendingThreadsTest, OtherThreadsGoOnWhileAResultIsAwaited) {
+  Store store;
+  std::promise<void> awaited;
+  std::promise<void> went_on;
+  std::future<void> gone_on = went_on.get_future();
+  bool in_time = false;
+  Pending pending(
+      store, [&](std::uint64_t, std::uint64_t, bool wait, std::vector<std::byte>* bytes) {
+        if (!wait) return Fetch::kNotYet;
+        awaited.set_value();
+        in_time = gone_on.wait_for(std::chrono::seconds(10)) == std::future_status::ready;
+        std::memset(bytes->data(), 'A', bytes->size());
+        return Fetch::kReady;
+      });
+  pending.AwaitCollective(1, 0, kPendingBase, 4);
+  std::thread other([&] {
+    awaited.get_future().wait();
+    pending.AwaitCollective(1, 1, kPendingBase, 4);  // Later than the question.
+    pending.Write(kPendingBase + 512, "other", 5);
+    went_on.set_value();
+  });
+
+  EXPECT_TRUE(pending.IsKnown(kPendingBase, 4));
+
+  other.join();
+  EXPECT_TRUE(in_time);
+  EXPECT_TRUE(store.IsKnown(kPendingBase + 512, 5));
+  EXPECT_EQ(pending.waiting(), 1u);
 }
 
 TEST_F(PendingTest, ALostResultLeavesItsRangeUnknown) {
