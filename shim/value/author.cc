@@ -109,8 +109,8 @@ std::string TitleOf(Author author) {
 
 std::optional<Origin> AuthorTable::FindExactly(std::uint64_t address) const {
   const std::uint64_t mixed = Mix(address);
-  const std::uint64_t entry = entries_[mixed >> (64 - kIndexBits)].load(std::memory_order_relaxed);
-  if (entry == 0 || entry >> 44 != (mixed & kTagMask)) return std::nullopt;
+  const std::uint64_t entry = entries_[IndexOf(mixed)].load(std::memory_order_relaxed);
+  if (entry == 0 || entry >> 44 != TagOf(mixed)) return std::nullopt;
   return Origin{.author = static_cast<Author>(entry >> 24),
                 .pointer = static_cast<std::uint32_t>(entry >> 40 & 15),
                 .call = static_cast<std::uint32_t>(entry & kCallMask),

@@ -59,10 +59,10 @@ class AuthorTable {
   void Note(const Origin& origin) {
     const std::uint64_t mixed = Mix(origin.begin);
     const std::uint64_t pointer = origin.pointer < 15 ? origin.pointer : 15;
-    entries_[mixed >> (64 - kIndexBits)].store((mixed & kTagMask) << 44 | pointer << 40 |
-                                                   std::uint64_t{origin.author} << 24 |
-                                                   (origin.call & kCallMask),
-                                               std::memory_order_relaxed);
+    entries_[IndexOf(mixed)].store(TagOf(mixed) << 44 | pointer << 40 |
+                                       std::uint64_t{origin.author} << 24 |
+                                       (origin.call & kCallMask),
+                                   std::memory_order_relaxed);
   }
   // Finds the origin by the closest pointer at or before the address, of those that are not too far
   // away.
@@ -72,13 +72,20 @@ class AuthorTable {
 
  private:
   static constexpr unsigned kIndexBits = 14;
-  static constexpr std::uint64_t kTagMask = (1 << 20) - 1;
+  static constexpr unsigned kTagBits = 20;
   static constexpr std::uint64_t kCallMask = (1 << 24) - 1;
 
+  // The upper bits of the product depend on all bits of the address; each lower bit depends only on
+  // the bits of the address up to its own place.
   static std::uint64_t Mix(std::uint64_t address) { return address * 0x9e3779b97f4a7c15u; }
+  static std::size_t IndexOf(std::uint64_t mixed) { return mixed >> (64 - kIndexBits); }
+  static std::uint64_t TagOf(std::uint64_t mixed) {
+    return mixed >> (64 - kIndexBits - kTagBits) & ((std::uint64_t{1} << kTagBits) - 1);
+  }
   std::optional<Origin> FindExactly(std::uint64_t address) const;
 
-  // 20 bits that tell addresses apart, 4 of the pointer, 16 of the author, 24 of the call.
+  // By the first bits of the mixed address: its next 20 bits, which tell addresses of one entry
+  // apart, 4 bits of the pointer, 16 of the author, 24 of the call.
   std::array<std::atomic<std::uint64_t>, 1 << kIndexBits> entries_{};
   std::array<std::atomic<std::uint32_t>, 1 << 16> calls_{};
 };

@@ -51,6 +51,23 @@ TEST(AuthorTest, APartOfATensorIsByWhoWroteTheTensor) {
   EXPECT_EQ(table->Find(kBase + 8196).author, 11);
 }
 
+TEST(AuthorTest, LargeBuffersAreToldApart) {
+  // As allocators give large buffers, and so many that all entries of the table are in use.
+  constexpr std::uint64_t kBuffer = 2 << 20;
+  constexpr std::uint64_t kAsked = 1 << 12;
+  const auto table = std::make_unique<AuthorTable>();
+  for (std::uint64_t i = 0; i < 1 << 17; ++i) {
+    table->Note({.author = 10, .begin = kBase + 2 * i * kBuffer});
+  }
+
+  std::uint64_t wrong = 0;
+  for (std::uint64_t i = 0; i < kAsked; ++i) {
+    wrong += table->Find(kBase + (2 * i + 1) * kBuffer).author != kNobody ? 1 : 0;
+  }
+
+  EXPECT_LT(wrong, kAsked / 100);
+}
+
 TEST(AuthorTest, ACopyIsByWhoWroteItsSource) {
   const auto table = std::make_unique<AuthorTable>();
   table->Note({.author = 10, .pointer = 2, .begin = kBase});
