@@ -3,22 +3,16 @@
 // cannot block in the agent, so this thread does it in its place. It asks for the earliest of all
 // moments only; each change raises the futex word `news`, and the thread looks again.
 //
-// A wait may vanish without a word, because a thread that returned to the program between two
-// slices need not come back. So each slice renews the wait by `said_ns`, and one that was not
-// renewed for 0.4 s no longer counts. Deadlines are picoseconds of virtual time, and all other
-// times are nanoseconds of the real monotonic clock. Slots are taken with compare-and-swap and need
-// no lock.
+// The waits are in wait_slots.h. Times are nanoseconds of the real monotonic clock but for
+// deadlines, which are of virtual time.
 #include "shim/program/time/moment_keeper.h"
 
 #include <pthread.h>
 #include <signal.h>
 
-#include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 
 #include "services/contract/ring/server_page.h"
@@ -26,11 +20,13 @@
 #include "shim/core/session.h"
 #include "shim/core/spin_lock.h"
 #include "shim/core/system.h"
+#include "shim/program/time/masked_lock.h"
 #include "shim/program/time/real.h"
 #include "shim/program/time/sleep.h"
 #include "shim/program/time/virtual_clock.h"
 #include "shim/program/time/virtual_sleep.h"
 #include "shim/program/time/virtual_timers.h"
+#include "shim/program/time/wait_slots.h"
 
 namespace eidolon::shim::time {
 namespace {
@@ -38,8 +34,6 @@ namespace {
 using base::SimTime;
 
 constexpr std::int64_t kSliceNs = 10'000'000;
-// A wait that has not said that it lasts for so long has been given up.
-constexpr std::int64_t kForgottenNs = 400'000'000;
 // What a wait waits for may come from outside the job (a file system, another machine), which no
 // clock of ours shows: it gets this much real time.
 constexpr std::int64_t kPatienceNs = 500'000'000;
@@ -49,18 +43,12 @@ constexpr std::int64_t kRefusedPauseNs = 500'000'000;
 // As sleeps do: shorter ones are always real.
 constexpr std::int64_t kShortestRealTimerNs = 1'000'000'000;
 
-struct Waiting {
-  std::atomic<std::int64_t> deadline_ps{0};  // 0: free.
-  std::atomic<std::int64_t> since_ns{0};
-  std::atomic<std::int64_t> said_ns{0};
-};
-// A wait that begins has the deadline -1.
-constinit std::array<Waiting, 64> waits{};
+constinit WaitSlots waits{};
 constinit std::atomic<std::uint32_t> news{0};  // Futex word on which the thread sleeps.
 constinit std::atomic<bool> running{false};
 constinit std::atomic<VirtualSleep*> threads_virtual_sleep{
     nullptr};  // Lives on the thread's stack, also in forks.
-[[gnu::tls_model("initial-exec")]] constinit thread_local Waiting* own = nullptr;
+[[gnu::tls_model("initial-exec")]] constinit thread_local WaitSlots::Hold own{};
 
 // The kernel's timer of a process without a clock. Guarded by `lock`.
 struct RealTimer {
@@ -71,7 +59,7 @@ constinit core::SpinLock lock;
 constinit RealTimer real_timer{};
 
 std::optional<RealTimer> ArmedRealTimer() noexcept {
-  const std::lock_guard guard(lock);
+  const MaskedLock guard(lock);
   if (real_timer.ends_ns == 0 || real_timer.ends_ns < real::MonotonicNs()) return std::nullopt;
   return real_timer;
 }
@@ -101,10 +89,9 @@ struct Moment {
 std::optional<Moment> Earliest(std::int64_t now_ns) noexcept {
   std::optional<Moment> earliest;
   if (const auto timer = NextDriverTimer()) earliest = {timer->deadline, timer->since_ns};
-  for (const Waiting& wait : waits) {
-    const std::int64_t deadline = wait.deadline_ps.load(std::memory_order_acquire);
-    if (deadline <= 0 || now_ns - wait.said_ns.load() > kForgottenNs) continue;
-    if (!earliest || deadline < earliest->at.ps) earliest = {{deadline}, wait.since_ns.load()};
+  const auto wait = waits.Earliest(now_ns);
+  if (wait && (!earliest || wait->deadline < earliest->at)) {
+    earliest = {wait->deadline, wait->since_ns};
   }
   return earliest;
 }
@@ -161,8 +148,8 @@ void ForgetInFork() noexcept {
   ForgetTimers();
   std::construct_at(&lock);  // Nobody else is left to hold it.
   real_timer = {};
-  for (Waiting& wait : waits) wait.deadline_ps.store(0, std::memory_order_relaxed);
-  own = nullptr;
+  waits.Clear();
+  own = {};
   running.store(false, std::memory_order_relaxed);
 }
 
@@ -190,38 +177,17 @@ void TellNews() noexcept {
   core::FutexWake(&news, 1);
 }
 
-Waiting* FreeWaiting(std::int64_t now_ns) noexcept {
-  for (Waiting& wait : waits) {
-    std::int64_t deadline = wait.deadline_ps.load();
-    const bool free = deadline == 0 || now_ns - wait.said_ns.load() > 10 * kForgottenNs;
-    if (free && wait.deadline_ps.compare_exchange_strong(deadline, -1)) return &wait;
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 void KeepWaiting(SimTime deadline) noexcept {
-  const std::int64_t now_ns = real::MonotonicNs();
-  // One that was given up in the meantime, as on a machine that is very busy, is news again.
-  const bool known = own != nullptr && own->deadline_ps.load() == deadline.ps &&
-                     now_ns - own->said_ns.load() < kForgottenNs / 2;
-  if (!known) {
-    if (own == nullptr) own = FreeWaiting(now_ns);
-    if (own == nullptr) return;
-    own->since_ns.store(now_ns);
-  }
-  own->said_ns.store(now_ns);
-  if (known) return;
-  own->deadline_ps.store(deadline.ps, std::memory_order_release);
+  if (!waits.Keep(own, deadline, real::MonotonicNs())) return;
   StartThread();
   TellNews();
 }
 
 void StopWaiting() noexcept {
-  if (own == nullptr) return;
-  own->deadline_ps.store(0, std::memory_order_release);
-  own = nullptr;
+  if (own.ticket == 0) return;
+  waits.Stop(own, real::MonotonicNs());
   TellNews();
 }
 
@@ -236,14 +202,14 @@ void KeepRealTimer(TimerName name, std::int64_t ns) noexcept {
   if (ns < kShortestRealTimerNs || !runs || core::Session::Existing() != nullptr) return;
   if (IsBeyondEnd(TimeAfter({}, ns))) return;
   {
-    const std::lock_guard guard(lock);
+    const MaskedLock guard(lock);
     real_timer = {.name = name, .ends_ns = real::MonotonicNs() + ns};
   }
   KeepTimers();
 }
 
 void ForgetRealTimer(TimerName name) noexcept {
-  const std::lock_guard guard(lock);
+  const MaskedLock guard(lock);
   if (real_timer.name == name) real_timer.ends_ns = 0;
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
@@ -80,6 +81,44 @@ TEST_F(RankTimersTest, AnAlarmComesInVirtualTimeAndTakesNoRealTime) {
   EXPECT_LT(Passed(), 101 * kSecond);
   EXPECT_LT(real_.Seconds(), kSoon);
   EXPECT_EQ(alarm(0), 0u);
+}
+
+TEST_F(RankTimersTest, AHandlerMayArmTheTimerThatItsThreadIsArming) {
+  fake_agent.LetVirtualSleepsPass(false);
+  constexpr int kSignals = 2000;
+  static std::atomic<int> handled{0};
+  struct sigaction handler {};
+  handler.sa_handler = [](int) {
+    alarm(2000);
+    ++handled;
+  };
+  sigaction(SIGUSR1, &handler, nullptr);
+  alarm(1000);
+  std::atomic<bool> ends{false};
+  std::atomic<bool> ended{false};
+  std::thread arming([&] {
+    while (!ends) {
+      alarm(1000);
+      itimerval rest{};
+      getitimer(ITIMER_REAL, &rest);
+    }
+    ended = true;
+  });
+  const auto wait_for = [&](const auto& condition) {
+    while (!condition() && real_.Seconds() < kSoon) sched_yield();
+  };
+  for (int sent = 1; sent <= kSignals && real_.Seconds() < kSoon; ++sent) {
+    pthread_kill(arming.native_handle(), SIGUSR1);
+    wait_for([&] { return handled >= sent; });
+  }
+  ends = true;
+  wait_for([&] { return ended.load(); });
+
+  // A thread that waits for a lock of its own never ends.
+  if (!ended) arming.detach();
+  ASSERT_TRUE(ended) << "stuck after " << handled << " signals";
+  arming.join();
+  EXPECT_EQ(handled, kSignals);
 }
 
 TEST_F(RankTimersTest, AnAlarmEndsASleepWithWhatIsLeftOfIt) {

@@ -8,8 +8,9 @@
 // after as much real time as was left the timer expires anyway. For a driver that real time must
 // have been work, or a busy machine would let timeouts expire that a GPU server would not.
 //
-// The kernel's timer is armed outside of the lock, because its signal may run a handler in this
-// very thread that arms a timer again.
+// Programs arm timers in signal handlers too, so signals are blocked while the lock is held. The
+// kernel's timer is armed outside of the lock: its signal may run a handler in this very thread
+// that arms a timer again.
 #include "shim/program/time/virtual_timers.h"
 
 #include <errno.h>
@@ -19,12 +20,12 @@
 #include <algorithm>
 #include <array>
 #include <memory>
-#include <mutex>
 
 #include "shim/core/session.h"
 #include "shim/core/spin_lock.h"
 #include "shim/core/system.h"
 #include "shim/core/thread_role.h"
+#include "shim/program/time/masked_lock.h"
 #include "shim/program/time/real.h"
 #include "shim/program/time/virtual_clock.h"
 
@@ -91,7 +92,7 @@ bool ArmTimer(TimerName name, const TimerSetting& setting) noexcept {
   const std::int64_t real_ns = real::MonotonicNs();
   const SimTime now = ProgramTime();
   const bool is_drivers = core::CurrentRole() == core::ThreadRole::kDriver;
-  const std::lock_guard guard(lock);
+  const MaskedLock guard(lock);
   Timer* timer = Find(name);
   if (timer == nullptr) timer = FindFree();
   if (timer == nullptr) return false;
@@ -108,13 +109,13 @@ bool ArmTimer(TimerName name, const TimerSetting& setting) noexcept {
 }
 
 void DisarmTimer(TimerName name) noexcept {
-  const std::lock_guard guard(lock);
+  const MaskedLock guard(lock);
   if (Timer* timer = Find(name)) timer->armed = false;
 }
 
 std::optional<TimerRest> ReadTimer(TimerName name) noexcept {
   const SimTime now = ProgramTime();
-  const std::lock_guard guard(lock);
+  const MaskedLock guard(lock);
   const Timer* timer = Find(name);
   if (timer == nullptr) return std::nullopt;
   // What is due expires in a moment: until then it is armed.
@@ -123,12 +124,12 @@ std::optional<TimerRest> ReadTimer(TimerName name) noexcept {
 }
 
 bool HasTimers() noexcept {
-  const std::lock_guard guard(lock);
+  const MaskedLock guard(lock);
   return std::any_of(timers.begin(), timers.end(), [](const Timer& timer) { return timer.armed; });
 }
 
 std::optional<NextTimer> NextDriverTimer() noexcept {
-  const std::lock_guard guard(lock);
+  const MaskedLock guard(lock);
   std::optional<NextTimer> next;
   for (const Timer& timer : timers) {
     if (!timer.armed || !timer.is_drivers || IsBeyondEnd(timer.deadline)) continue;
@@ -144,7 +145,7 @@ bool FireDueTimers() noexcept {
   std::size_t count = 0;
   SimTime reached;
   {
-    const std::lock_guard guard(lock);
+    const MaskedLock guard(lock);
     for (Timer& timer : timers) {
       if (!timer.armed || IsBeyondEnd(timer.deadline)) continue;
       const bool stalled = now < timer.deadline && HasStalled(timer, now, real_ns);
