@@ -32,6 +32,7 @@ struct Pool {
   static constexpr std::uint32_t kMagic = 0x45504f4c;
   std::uint32_t magic = 0;
   int device = 0;
+  bool destroyed = false;  // Its handle is none any more; it lives while its memory is in use.
   std::uint64_t threshold = 0;
   std::uint64_t reserved = 0, reserved_high = 0;
   std::uint64_t used = 0, used_high = 0;
@@ -63,6 +64,12 @@ Pool* MakePool(Pools& all, int device) {
   pool->device = device;
   pool->magic = Pool::kMagic;
   return pool;
+}
+
+// The pool of a handle that the program may use; null: none. Requires: the mutex is held.
+Pool* LookupPool(PoolHandle handle) {
+  Pool* pool = FromHandle<Pool>(handle);
+  return pool == nullptr || pool->destroyed ? nullptr : pool;
 }
 
 Pool* DefaultLocked(Pools& all, int device) {
@@ -139,7 +146,7 @@ Status DestroyPool(PoolHandle handle) noexcept {
   {
     Pools& all = AllPools();
     const std::lock_guard guard(all.mutex);
-    Pool* pool = FromHandle<Pool>(handle);
+    Pool* pool = LookupPool(handle);
     if (pool == nullptr || pool == all.defaults[static_cast<std::size_t>(pool->device)]) {
       return Status::kInvalidValue;
     }
@@ -148,6 +155,8 @@ Status DestroyPool(PoolHandle handle) noexcept {
     change.pool = StateOf(*pool);
     Pool*& current = all.current[static_cast<std::size_t>(pool->device)];
     if (current == pool) current = DefaultLocked(all, pool->device);
+    pool->destroyed = true;
+    pool->threshold = 0;
     if (pool->used == 0) all.objects.GiveBack(pool);
   }
   core::TellOfPool(change);
@@ -175,7 +184,7 @@ Status SetCurrentPool(int device, PoolHandle handle) noexcept {
   if (!IsDevice(device)) return Status::kInvalidDevice;
   Pools& all = AllPools();
   const std::lock_guard guard(all.mutex);
-  Pool* pool = FromHandle<Pool>(handle);
+  Pool* pool = LookupPool(handle);
   if (pool == nullptr || pool->device != device) return Status::kInvalidValue;
   DefaultLocked(all, device);
   all.current[static_cast<std::size_t>(device)] = pool;
@@ -193,7 +202,7 @@ Status AllocateFromPool(PoolHandle handle, std::uint64_t bytes, StreamHandle str
   {
     Pools& all = AllPools();
     const std::lock_guard guard(all.mutex);
-    Pool* pool = FromHandle<Pool>(handle);
+    Pool* pool = LookupPool(handle);
     if (pool == nullptr) return Status::kInvalidValue;
     const Status status = TakeFromPool(all, *pool, bytes, address);
     if (status != Status::kSuccess) return status;
@@ -231,6 +240,7 @@ Status FreePooled(std::uint64_t address, std::optional<core::MemoryPoolState>* s
   all.live.erase(found);
   Trim(pool, std::max(pool.threshold, pool.used));
   *state = StateOf(pool);
+  if (pool.destroyed && pool.used == 0) all.objects.GiveBack(&pool);
   return Status::kSuccess;
 }
 
@@ -267,7 +277,7 @@ Status TrimPool(PoolHandle handle, std::uint64_t keep_bytes) noexcept {
   {
     Pools& all = AllPools();
     const std::lock_guard guard(all.mutex);
-    Pool* pool = FromHandle<Pool>(handle);
+    Pool* pool = LookupPool(handle);
     if (pool == nullptr) return Status::kInvalidValue;
     Trim(*pool, keep_bytes);
     change.device = pool->device;
@@ -280,7 +290,7 @@ Status TrimPool(PoolHandle handle, std::uint64_t keep_bytes) noexcept {
 Status GetPoolAttribute(PoolHandle handle, PoolAttribute attribute, std::uint64_t* value) noexcept {
   Pools& all = AllPools();
   const std::lock_guard guard(all.mutex);
-  const Pool* pool = FromHandle<Pool>(handle);
+  const Pool* pool = LookupPool(handle);
   if (pool == nullptr || value == nullptr) return Status::kInvalidValue;
   switch (attribute) {
     case PoolAttribute::kReleaseThreshold:
@@ -312,7 +322,7 @@ Status GetPoolAttribute(PoolHandle handle, PoolAttribute attribute, std::uint64_
 Status SetPoolAttribute(PoolHandle handle, PoolAttribute attribute, std::uint64_t value) noexcept {
   Pools& all = AllPools();
   const std::lock_guard guard(all.mutex);
-  Pool* pool = FromHandle<Pool>(handle);
+  Pool* pool = LookupPool(handle);
   if (pool == nullptr) return Status::kInvalidValue;
   switch (attribute) {
     case PoolAttribute::kReleaseThreshold:

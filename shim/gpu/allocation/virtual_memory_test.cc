@@ -110,5 +110,27 @@ TEST_F(VirtualMemoryTest, APoolKeepsUpToItsThreshold) {
   EXPECT_EQ(DestroyPool(pool), Status::kSuccess);
 }
 
+TEST_F(VirtualMemoryTest, APoolThatIsDestroyedInUseEndsWithItsMemory) {
+  PoolHandle pool = nullptr;
+  ASSERT_EQ(CreatePool(0, &pool), Status::kSuccess);
+  SetPoolAttribute(pool, PoolAttribute::kReleaseThreshold, ~std::uint64_t{0});
+  std::uint64_t address = 0;
+  std::uint64_t unused = 0;
+  ASSERT_EQ(AllocateFromPool(pool, kPiece, nullptr, &address), Status::kSuccess);
+
+  EXPECT_EQ(DestroyPool(pool), Status::kSuccess);
+
+  EXPECT_EQ(Used(), kPiece);
+  EXPECT_EQ(AllocateFromPool(pool, kPiece, nullptr, &unused), Status::kInvalidValue);
+  EXPECT_EQ(SetCurrentPool(0, pool), Status::kInvalidValue);
+  EXPECT_EQ(DestroyPool(pool), Status::kInvalidValue);
+  EXPECT_EQ(FreeAsync(address, nullptr), Status::kSuccess);
+  EXPECT_EQ(Used(), 0u);
+  PoolHandle next = nullptr;
+  ASSERT_EQ(CreatePool(0, &next), Status::kSuccess);
+  EXPECT_EQ(next, pool) << "the object is used again";
+  DestroyPool(next);
+}
+
 }  // namespace
 }  // namespace eidolon::shim::gpu

@@ -175,7 +175,11 @@ Status AllocateShared(Memory& all, int device, std::uint64_t bytes, std::uint64_
   const Status status = BookLocked(all, device, ring::MemoryCategory::kAllocation, kGranuleBytes);
   if (status != Status::kSuccess) return status;
   const auto begin = memory.addresses.Take(kGranuleBytes, kGranuleBytes);
-  if (!begin.has_value()) return Status::kOutOfMemory;
+  if (!begin.has_value()) {
+    BookLocked(all, device, ring::MemoryCategory::kAllocation,
+               -static_cast<std::int64_t>(kGranuleBytes));
+    return Status::kOutOfMemory;
+  }
   *cleared = IsUntouched(*begin);
   NoteUse(*begin, kGranuleBytes);
   SharedPiece& piece = memory.pieces[*begin];

@@ -4,6 +4,8 @@
 // program.
 #include "shim/vendor/cuda_driver/stream.h"
 
+#include <memory>
+
 #include "shim/gpu/stream/callback.h"
 #include "shim/gpu/stream/event.h"
 #include "shim/gpu/stream/stream.h"
@@ -70,15 +72,17 @@ CUresult AddCallback(CUstream stream, CUstreamCallback callback, void* data,
                      unsigned flags) noexcept {
   if (callback == nullptr || flags != 0) return ToResult(Status::kInvalidValue);
   if (gpu::IsCapturing(stream)) return ToResult(Status::kCaptureUnsupported);
-  auto* kept = new OldCallback{callback, stream, data};
-  return LaunchHostFunc(
+  auto kept = std::make_unique<OldCallback>(callback, stream, data);
+  const CUresult result = LaunchHostFunc(
       stream,
       [](void* raw) {
         const auto* old = static_cast<OldCallback*>(raw);
         old->function(old->stream, CUDA_SUCCESS, old->data);
         delete old;
       },
-      kept);
+      kept.get());
+  if (result == CUDA_SUCCESS) kept.release();
+  return result;
 }
 
 CUresult GetContext(CUstream stream, CUcontext* context) noexcept {

@@ -251,6 +251,9 @@ TEST_F(RuntimeTest, AnOldStyleCallbackGetsItsStreamAndSuccess) {
   EXPECT_EQ(seen, stream);
   EXPECT_EQ(code, cudaSuccess);
   stream::Destroy(stream);
+  EXPECT_EQ(stream::AddCallback(
+                stream, [](cudaStream_t, cudaError_t, void*) {}, nullptr, 0),
+            cudaErrorInvalidResourceHandle);  // And nothing of the call is left.
 }
 
 TEST_F(RuntimeTest, DriverFunctionsAreFoundByName) {

@@ -3,6 +3,8 @@
 // the function frees after it has called the program.
 #include "shim/vendor/cuda_runtime/stream.h"
 
+#include <memory>
+
 #include "shim/gpu/stream/callback.h"
 #include "shim/gpu/stream/event.h"
 #include "shim/gpu/stream/stream.h"
@@ -77,15 +79,17 @@ cudaError_t AddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void
                         unsigned flags) noexcept {
   if (callback == nullptr || flags != 0) return error_state::Finish(Status::kInvalidValue);
   if (gpu::IsCapturing(stream)) return error_state::Finish(Status::kCaptureUnsupported);
-  auto* kept = new OldCallback{callback, stream, data};
-  return LaunchHostFunc(
+  auto kept = std::make_unique<OldCallback>(callback, stream, data);
+  const cudaError_t result = LaunchHostFunc(
       stream,
       [](void* raw) {
         const auto* old = static_cast<OldCallback*>(raw);
         old->function(old->stream, cudaSuccess, old->data);
         delete old;
       },
-      kept);
+      kept.get());
+  if (result == cudaSuccess) kept.release();
+  return result;
 }
 
 cudaError_t GetDevice(cudaStream_t stream, int* device) noexcept {
