@@ -87,8 +87,10 @@ nvmlReturn_t TellAbsent(nvmlDevice_t device, const void* target) {
 }
 
 unsigned CoresPerMultiprocessor(const ring::DeviceProperties& properties) {
-  // 64 in compute capability 8.0 and below 8; 128 in 8.6 and later.
-  return properties.compute_major == 8 && properties.compute_minor == 0 ? 64 : 128;
+  // 64 in compute capabilities 6.0, 7.x and 8.0; 128 in the others from 5.0 on.
+  const std::uint32_t major = properties.compute_major;
+  const bool is_small = major == 7 || ((major == 6 || major == 8) && properties.compute_minor == 0);
+  return is_small ? 64 : 128;
 }
 
 }  // namespace
