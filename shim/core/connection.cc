@@ -87,10 +87,14 @@ bool ReceiveWelcome(int socket, ring::Welcome* welcome, SharedFiles* files) {
   return size == static_cast<ssize_t>(sizeof(*welcome)) && welcome->magic == ring::kMagic;
 }
 
-// nullptr: the file is too small, or cannot be mapped.
+// nullptr: the file is too small, or cannot be mapped; errno is set.
 void* Map(int file, std::size_t bytes) {
   struct stat status {};
-  if (fstat(file, &status) != 0 || status.st_size < static_cast<off_t>(bytes)) return nullptr;
+  if (fstat(file, &status) != 0) return nullptr;
+  if (status.st_size < static_cast<off_t>(bytes)) {
+    errno = EINVAL;
+    return nullptr;
+  }
   void* mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   return mapped == MAP_FAILED ? nullptr : mapped;
 }
