@@ -30,7 +30,7 @@
 #include "services/timing/gpu_model/gpu_model.h"
 #include "services/timing/measure/module_store.h"
 #include "services/timing/measure/worker_process.h"
-#include "services/timing/metrics.h"
+#include "services/timing/timing_metrics.h"
 
 namespace eidolon::timing {
 

@@ -18,9 +18,9 @@
 #include "services/timing/count/counted_kernels.h"
 #include "services/timing/gpu_backend.h"
 #include "services/timing/gpu_model/gpu_catalog.h"
-#include "services/timing/metrics.h"
 #include "services/timing/model/estimator.h"
 #include "services/timing/profile/profile_cache.h"
+#include "services/timing/timing_metrics.h"
 
 namespace eidolon::timing {
 

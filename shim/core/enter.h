@@ -9,7 +9,7 @@
 #include <type_traits>
 
 #include "services/contract/ring/layout.h"
-#include "shim/core/call.h"
+#include "shim/core/call_scope.h"
 
 namespace eidolon::shim::core {
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "services/contract/ring/declaration.h"
-#include "shim/value/author.h"
+#include "shim/value/author_table.h"
 #include "shim/value/store.h"
 
 namespace eidolon::shim::value {

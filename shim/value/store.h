@@ -26,7 +26,7 @@
 #include <unordered_map>
 
 #include "services/contract/ring/layout.h"
-#include "shim/value/author.h"
+#include "shim/value/author_table.h"
 #include "shim/value/range_set.h"
 #include "shim/value/unread_results.h"
 

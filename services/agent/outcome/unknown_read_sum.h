@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "eidolon/controller/v1/controller.pb.h"
-#include "services/agent/session/usage.h"
+#include "services/agent/session/usage_ledger.h"
 
 namespace eidolon::agent::outcome {
 

@@ -9,7 +9,7 @@
 #include "services/agent/clock/quiescence.h"
 #include "services/agent/clock/standstill.h"
 #include "services/agent/launch/starting_ranks.h"
-#include "services/agent/launch/stillness.h"
+#include "services/agent/launch/stillness_watch.h"
 #include "services/agent/rendezvous/store_server.h"
 #include "services/agent/server/processes.h"
 #include "services/base/clock.h"

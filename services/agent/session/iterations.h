@@ -17,7 +17,7 @@
 #include "services/agent/session/event_log.h"
 #include "services/agent/session/session_host.h"
 #include "services/agent/session/session_options.h"
-#include "services/agent/session/usage.h"
+#include "services/agent/session/usage_ledger.h"
 
 namespace eidolon::agent::session {
 

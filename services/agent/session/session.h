@@ -27,7 +27,7 @@
 #include "services/agent/session/session_host.h"
 #include "services/agent/session/session_options.h"
 #include "services/agent/session/token_passes.h"
-#include "services/agent/session/usage.h"
+#include "services/agent/session/usage_ledger.h"
 #include "services/agent/session/waits.h"
 #include "services/agent/session/work_definitions.h"
 #include "services/agent/timeline/recorder.h"

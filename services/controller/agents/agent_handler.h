@@ -7,7 +7,7 @@
 #include <string>
 
 #include "services/base/error.h"
-#include "services/controller/agents/agent_session.h"
+#include "services/controller/agents/agent_link.h"
 #include "services/controller/job/measurement.h"
 #include "services/controller/job/run.h"
 #include "services/controller/outputs/part.h"

@@ -11,7 +11,7 @@
 
 #include "services/base/error.h"
 #include "services/contract/critical_path/summary.h"
-#include "services/controller/agents/agent_session.h"
+#include "services/controller/agents/agent_link.h"
 #include "services/controller/embedded/processor_time.h"
 #include "services/controller/job/resolve.h"
 #include "services/controller/job/run.h"

@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-#include "services/controller/agents/agent_session.h"
+#include "services/controller/agents/agent_link.h"
 #include "services/controller/embedded/active_run.h"
 #include "services/controller/embedded/controller_parts.h"
 #include "services/controller/embedded/job_table.h"

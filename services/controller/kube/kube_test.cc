@@ -10,7 +10,7 @@
 #include "services/controller/kube/fake_server_test.h"
 #include "services/controller/kube/informer.h"
 #include "services/controller/kube/lease.h"
-#include "services/controller/kube/review.h"
+#include "services/controller/kube/reviews.h"
 #include "services/controller/kube/work_queue.h"
 #include "services/testing/fake_clock.h"
 #include "services/testing/temporary_directory.h"

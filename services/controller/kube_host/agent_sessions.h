@@ -12,7 +12,7 @@
 #include "services/base/clock.h"
 #include "services/controller/agents/agent_handler.h"
 #include "services/controller/kube/informer.h"
-#include "services/controller/kube/review.h"
+#include "services/controller/kube/reviews.h"
 #include "services/controller/kube_host/run_registry.h"
 #include "services/controller/metrics/metrics.h"
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "services/controller/kube/review.h"
+#include "services/controller/kube/reviews.h"
 #include "services/controller/rest/authorizer.h"
 
 namespace eidolon::controller::kube_host {

@@ -16,7 +16,7 @@
 #include "services/controller/agents/agent_handler.h"
 #include "services/controller/kube/client.h"
 #include "services/controller/kube/informer.h"
-#include "services/controller/kube/review.h"
+#include "services/controller/kube/reviews.h"
 #include "services/controller/kube/work_queue.h"
 #include "services/controller/kube_host/agent_sessions.h"
 #include "services/controller/kube_host/job_admission.h"

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "services/controller/agents/agent_session.h"
+#include "services/controller/agents/agent_link.h"
 #include "services/controller/job/resolve.h"
 #include "services/controller/job/run.h"
 #include "services/controller/job/status.h"

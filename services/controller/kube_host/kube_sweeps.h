@@ -11,7 +11,7 @@
 
 #include "services/controller/kube/client.h"
 #include "services/controller/kube/informer.h"
-#include "services/controller/kube_host/rest_user.h"
+#include "services/controller/kube_host/rest_users.h"
 #include "services/controller/rest/api.h"
 
 namespace eidolon::controller::kube_host {

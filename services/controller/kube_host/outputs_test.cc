@@ -22,7 +22,7 @@
 #include "services/controller/kube_host/controller_fixture_test.h"
 #include "services/controller/kube_host/kube_api.h"
 #include "services/controller/kube_host/kube_authorizer.h"
-#include "services/controller/kube_host/peer_output.h"
+#include "services/controller/kube_host/peers.h"
 #include "services/controller/rest/rest_server.h"
 
 namespace eidolon::controller::kube_host {

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "services/controller/agents/agent_session.h"
+#include "services/controller/agents/agent_link.h"
 #include "services/controller/kube_host/kube_run.h"
 
 namespace eidolon::controller::kube_host {

@@ -15,7 +15,7 @@
 #include "services/network/collective/shape.h"
 #include "services/network/collective/traffic.h"
 #include "services/network/communicator/collective_table.h"
-#include "services/network/communicator/meeting.h"
+#include "services/network/communicator/gathering.h"
 #include "services/network/communicator/mirrored_ranks.h"
 #include "services/network/communicator/route_table.h"
 #include "services/network/communicator/row_broadcasts.h"

@@ -10,7 +10,7 @@
 
 #include "services/base/error.h"
 #include "services/contract/folding/fold.h"
-#include "services/network/communicator/meeting.h"
+#include "services/network/communicator/gathering.h"
 #include "services/network/communicator/mirrored_ranks.h"
 #include "services/network/topology/topology.h"
 

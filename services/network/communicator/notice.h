@@ -10,7 +10,7 @@
 #include "services/base/sim_time.h"
 #include "services/contract/folding/fold.h"
 #include "services/network/collective/kind.h"
-#include "services/network/communicator/meeting.h"
+#include "services/network/communicator/gathering.h"
 #include "services/network/flow/transfer.h"
 
 namespace eidolon::network::communicator {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "services/network/communicator/collective_table.h"
-#include "services/network/communicator/meeting.h"
+#include "services/network/communicator/gathering.h"
 #include "services/network/communicator/transfer_table.h"
 
 namespace eidolon::network::communicator {

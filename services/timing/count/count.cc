@@ -28,12 +28,12 @@
 
 #include "services/base/text.h"
 #include "services/machine_code/interpret/run.h"
+#include "services/timing/count/count_watch.h"
 #include "services/timing/count/grid_places.h"
 #include "services/timing/count/growth.h"
 #include "services/timing/count/launch_memory.h"
 #include "services/timing/count/residency.h"
 #include "services/timing/count/sharing.h"
-#include "services/timing/count/watch.h"
 
 namespace eidolon::timing::count {
 namespace {

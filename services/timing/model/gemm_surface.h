@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "services/timing/model/gaussian_process.h"
-#include "services/timing/model/gemm_growth.h"
+#include "services/timing/model/gemm_grid.h"
 
 namespace eidolon::timing::model {
 

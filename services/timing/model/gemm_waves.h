@@ -2,7 +2,7 @@
 // The constants are those of H100's BF16 rows (data/gemm_waves.csv, written by fit/fit_gemm.py).
 #pragma once
 
-#include "services/timing/model/gemm_growth.h"
+#include "services/timing/model/gemm_grid.h"
 #include "services/timing/model/gemm_surface.h"
 
 namespace eidolon::timing::model {

@@ -11,7 +11,7 @@
 #include <mutex>
 
 #include "services/contract/ring/layout.h"
-#include "shim/core/call.h"
+#include "shim/core/call_scope.h"
 #include "shim/core/resource_observer.h"
 #include "shim/core/session.h"
 #include "shim/gpu/context/foreign_runtime.h"

@@ -22,7 +22,7 @@
 #include "shim/api/link/linkage.h"
 #include "shim/core/resource_observer.h"
 #include "shim/gpu/status.h"
-#include "shim/value/author.h"
+#include "shim/value/author_table.h"
 #include "shim/value/compute/machine_code.h"
 
 namespace eidolon::cubin {

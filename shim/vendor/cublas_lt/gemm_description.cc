@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "services/contract/workload/epilogue.h"
-#include "shim/core/call.h"
+#include "shim/core/call_scope.h"
 #include "shim/core/session.h"
 #include "shim/gpu/context/context.h"
 #include "shim/gpu/stream/submit.h"

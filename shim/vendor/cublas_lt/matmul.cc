@@ -11,7 +11,7 @@
 #include <optional>
 
 #include "services/contract/workload/epilogue.h"
-#include "shim/core/call.h"
+#include "shim/core/call_scope.h"
 #include "shim/core/session.h"
 #include "shim/gpu/stream/submit.h"
 #include "shim/value/pending.h"

@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-#include "shim/core/call.h"
+#include "shim/core/call_scope.h"
 #include "shim/gpu/device/device.h"
 #include "shim/gpu/handle_pool.h"
 #include "shim/vendor/cuda_driver/result.h"

@@ -12,9 +12,9 @@
 #include "shim/gpu/context/context.h"
 #include "shim/gpu/graph/graph.h"
 #include "shim/gpu/stream/stream.h"
-#include "shim/vendor/cupti/buffer.h"
+#include "shim/vendor/cupti/buffer_writer.h"
 #include "shim/vendor/cupti/device_record.h"
-#include "shim/vendor/cupti/flush.h"
+#include "shim/vendor/cupti/flusher.h"
 #include "shim/vendor/cupti/resource_watch.h"
 #include "shim/vendor/cupti/watch.h"
 

@@ -9,7 +9,7 @@
 #include <span>
 
 #include "services/contract/ring/activity.h"
-#include "shim/vendor/cupti/buffer.h"
+#include "shim/vendor/cupti/buffer_writer.h"
 #include "shim/vendor/cupti/issued_work.h"
 
 namespace eidolon::shim::cupti {

@@ -4,7 +4,7 @@
 // namespace, which already reaches all of that. A sweep can fill in such fields by its matrix, at
 // any depth of a value, so paths and values are both searched; a match in excess only asks for the
 // permission.
-#include "services/controller/kube_host/rest_user.h"
+#include "services/controller/kube_host/rest_users.h"
 
 #include <algorithm>
 #include <string_view>

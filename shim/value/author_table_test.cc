@@ -1,4 +1,4 @@
-#include "shim/value/author.h"
+#include "shim/value/author_table.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "services/timing/model/gemm_growth.h"
+#include "services/timing/model/gemm_grid.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "shim/vendor/cupti/buffer.h"
+#include "shim/vendor/cupti/buffer_writer.h"
 
 namespace eidolon::shim::cupti {
 

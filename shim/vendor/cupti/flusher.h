@@ -12,7 +12,7 @@
 #include <unordered_map>
 
 #include "services/contract/ring/activity.h"
-#include "shim/vendor/cupti/buffer.h"
+#include "shim/vendor/cupti/buffer_writer.h"
 #include "shim/vendor/cupti/client_clock.h"
 #include "shim/vendor/cupti/watch.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "services/controller/kube/review.h"
+#include "services/controller/kube/reviews.h"
 #include "services/controller/rest/api.h"
 
 namespace eidolon::controller::kube_host {

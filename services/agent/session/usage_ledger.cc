@@ -1,4 +1,4 @@
-#include "services/agent/session/usage.h"
+#include "services/agent/session/usage_ledger.h"
 
 #include <algorithm>
 

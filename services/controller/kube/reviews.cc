@@ -4,7 +4,7 @@
 // Tokens themselves are not kept in memory: the key is a SHA-256 of audience and token. No lock is
 // held during a request, so two threads may ask for the same, which is harmless. kRememberedMax
 // bounds the memory against callers that send ever new tokens.
-#include "services/controller/kube/review.h"
+#include "services/controller/kube/reviews.h"
 
 #include <openssl/sha.h>
 

@@ -1,4 +1,4 @@
-#include "services/agent/launch/stillness.h"
+#include "services/agent/launch/stillness_watch.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>

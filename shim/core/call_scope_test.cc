@@ -1,4 +1,4 @@
-#include "shim/core/call.h"
+#include "shim/core/call_scope.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 // The table of names is open-addressed and larger than the number of exports, so it never fills,
 // and it compares text because one name may lie at several addresses. A strict job ends by a system
 // call, without the program's exit handlers.
-#include "shim/core/call.h"
+#include "shim/core/call_scope.h"
 
 #include <sys/syscall.h>
 

@@ -5,7 +5,7 @@
 // so an answer may be missing. A look-up of an address inside a buffer walks back in steps of the
 // allocators' alignment, at most 256 KiB far: beyond that the bytes count as written by nobody.
 // Names are only demangled when a report needs them.
-#include "shim/value/author.h"
+#include "shim/value/author_table.h"
 
 #include <deque>
 #include <mutex>

@@ -5,7 +5,7 @@
 // slope is taken off before and added again afterwards. Accumulate makes exact what the rounds
 // leave over, because callers rely on growth. Cells are logarithms of seconds, so distances are
 // relative errors.
-#include "services/timing/model/gemm_growth.h"
+#include "services/timing/model/gemm_grid.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 // All counters of a family are made at once, so that each is there with zero before its first
 // event: Prometheus cannot compute an increase from a series that begins with one. Label values
 // stand in the order of their enumerators.
-#include "services/timing/metrics.h"
+#include "services/timing/timing_metrics.h"
 
 #include <prometheus/counter.h>
 #include <prometheus/gauge.h>

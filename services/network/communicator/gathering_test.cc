@@ -1,4 +1,4 @@
-#include "services/network/communicator/meeting.h"
+#include "services/network/communicator/gathering.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 // for the whole interval. Limits are shares of the interval plus a constant, or a short look would
 // take a few turns of a poller for work. State D (a disk, or a call of the kernel that hangs) is
 // work, but moves nothing when it persists.
-#include "services/agent/launch/stillness.h"
+#include "services/agent/launch/stillness_watch.h"
 
 #include <sys/syscall.h>
 #include <unistd.h>

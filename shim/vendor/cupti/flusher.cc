@@ -8,7 +8,7 @@
 // picoseconds to the clock in which the program wants it. While something is watched, the
 // processor's tick counter shows virtual time too, as PyTorch's profiler takes the times of its
 // host events from there.
-#include "shim/vendor/cupti/flush.h"
+#include "shim/vendor/cupti/flusher.h"
 
 #include <unistd.h>
 

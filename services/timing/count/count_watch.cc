@@ -8,7 +8,7 @@
 // warp has a clock of its own, which advances by what the compiler wrote into the words: clocks
 // until the next instruction, scoreboards that it waits for, sets and frees. Warps meet in time
 // only at barriers of their block, by the time of the last arrival.
-#include "services/timing/count/watch.h"
+#include "services/timing/count/count_watch.h"
 
 #include <algorithm>
 #include <bit>

@@ -3,7 +3,7 @@
 // must first be found among the EndpointSlices of this installation's Service; endpoints count
 // whether they are ready or not. The answer is written to a copy, whose bytes the store counts and
 // bounds: a peer is trusted with the token, not with the disk.
-#include "services/controller/kube_host/peer_output.h"
+#include "services/controller/kube_host/peers.h"
 
 #include <httplib.h>
 
