@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <future>
 #include <memory>
 #include <span>
 #include <string>
@@ -180,6 +181,81 @@ TEST_F(ActivityFlushTest, JoinsAKernelWithItsCallAndItsTimes) {
   EXPECT_LE(calls[0]->start, calls[0]->end);
   EXPECT_EQ(external[0]->externalId, 77u);
   EXPECT_EQ(external[0]->correlationId, calls[0]->correlationId);
+}
+
+// While the agent is asked, another thread launches a kernel, which ends at once.
+TEST_F(ActivityFlushTest, NoOperationLacksTheCallThatIssuedItMeanwhile) {
+  ASSERT_EQ(Enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), CUPTI_SUCCESS);
+  std::size_t dropped = 0;
+  ASSERT_EQ(GetNumDroppedRecords(nullptr, 0, &dropped), CUPTI_SUCCESS);
+  std::promise<void> asked;
+  std::promise<std::uint64_t> launched;
+  bool answered = false;
+  agent_.AnswerWith([&](const core::FakeAgent::Record& record) {
+    core::FakeAgent::Reply reply = core::FakeAgent::DefaultAnswer(record);
+    const bool takes = record.kind() == ring::RecordKind::kActivity &&
+                       record.As<ring::WaitRecord>().id ==
+                           static_cast<std::uint64_t>(ring::ActivityRequest::kTake);
+    if (!takes || std::exchange(answered, true)) return reply;
+    asked.set_value();
+    const ring::CompletedOperation operation{.record = launched.get_future().get(),
+                                             .index = 0,
+                                             .node = 0,
+                                             .start_ps = 5'000'000,
+                                             .end_ps = 8'000'000};
+    const auto bytes = std::as_bytes(std::span(&operation, 1));
+    reply.payload.assign(bytes.begin(), bytes.end());
+    return reply;
+  });
+  Launch("cudaLaunchKernel");  // The definition is known from here on.
+  std::thread other([&] {
+    asked.get_future().wait();
+    launched.set_value(Launch("cudaLaunchKernel"));
+  });
+
+  ASSERT_EQ(FlushAll(0), CUPTI_SUCCESS);
+
+  other.join();
+  agent_.AnswerWith(core::FakeAgent::DefaultAnswer);
+  EXPECT_EQ(RecordsOf<CUpti_ActivityKernel11>(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL).size(), 1u);
+  EXPECT_EQ(GetNumDroppedRecords(nullptr, 0, &dropped), CUPTI_SUCCESS);
+  EXPECT_EQ(dropped, 0u);
+}
+
+TEST_F(ActivityFlushTest, AGroupIsForgottenOnceAllOfItHasEnded) {
+  ASSERT_EQ(Enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), CUPTI_SUCCESS);
+  std::size_t dropped = 0;
+  ASSERT_EQ(GetNumDroppedRecords(nullptr, 0, &dropped), CUPTI_SUCCESS);
+  const std::uint64_t position =
+      core::Enter("ncclGroupEnd", ring::CallClass::kLaunch, std::uint64_t{0}, [] {
+        std::vector<ring::CommunicationOp> ops(2);
+        for (ring::CommunicationOp& op : ops) op.kind = ring::CommunicationKind::kAllReduce;
+        ring::CommunicationRecord record{};
+        record.header.kind = ring::RecordKind::kCommunication;
+        record.op_count = 2;
+        const std::uint64_t at = core::FakeAgent::Start().cursors().write_position.value.load();
+        const std::span<const std::byte> tail = std::as_bytes(std::span(ops));
+        core::Session::Existing()->Append(&record.header, sizeof(record), {&tail, 1});
+        return at;
+      });
+  const auto flush = [&](std::uint32_t index) {
+    AnswerTake({{.record = position,
+                 .index = index,
+                 .node = 0,
+                 .start_ps = 5'000'000,
+                 .end_ps = 8'000'000}});
+    EXPECT_EQ(FlushAll(0), CUPTI_SUCCESS);
+    EXPECT_EQ(GetNumDroppedRecords(nullptr, 0, &dropped), CUPTI_SUCCESS);
+  };
+  flush(0);
+  EXPECT_EQ(dropped, 0u);
+  flush(1);
+  EXPECT_EQ(dropped, 0u);
+  EXPECT_EQ(RecordsOf<CUpti_ActivityKernel11>(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL).size(), 2u);
+
+  flush(1);
+
+  EXPECT_EQ(dropped, 1u) << "nobody issued a third one";
 }
 
 TEST_F(ActivityFlushTest, AsksForABufferBeforeThereIsARecord) {

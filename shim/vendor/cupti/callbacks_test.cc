@@ -169,6 +169,7 @@ TEST_F(CallbacksTest, GraphsAreToldWithTheirNodesAndTheCopiesOfTheirExecutable) 
   EXPECT_EQ(gpu::OriginOf(exec->ring_graph, 0).node, node);
   EXPECT_EQ(gpu::OriginOf(exec->ring_graph, 0).exec, exec->number);
   EXPECT_EQ(gpu::OriginOf(exec->ring_graph, 1).node, 0u);
+  EXPECT_EQ(gpu::DeviceOperationsOf(exec->ring_graph), 0u) << "a host function";
   ASSERT_EQ(gpu::DestroyExec(*exec), gpu::Status::kSuccess);
   ASSERT_EQ(gpu::DestroyGraph(*graph), gpu::Status::kSuccess);
 

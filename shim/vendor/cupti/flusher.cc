@@ -1,7 +1,8 @@
 // The agent numbers completed operations by the ring position of the record that issued them, and
-// that is how they find their correlation again: issued work waits in open_ until its operation is
-// reported. An operation without an issuer is counted as dropped. Graph launches and groups stay
-// there, because they may have further operations to come.
+// that is how they find their correlation again: issued work waits in open_ until all its
+// operations are reported. An operation without an issuer is counted as dropped. A flush therefore
+// takes the operations first and what was issued afterwards, or work that is issued and ends in
+// between would have no issuer.
 //
 // The program's buffer functions run while mutex_ is held: they may ask for dropped records, which
 // is atomic, but not flush. Every time in a record has passed through clock_, from the rank's
@@ -19,6 +20,7 @@
 
 #include "services/contract/ring/record.h"
 #include "shim/core/session.h"
+#include "shim/gpu/graph/graph_exec.h"
 #include "shim/program/time/tick_clock.h"
 #include "shim/vendor/cupti/device_record.h"
 
@@ -62,8 +64,17 @@ void AddExternal(const std::vector<ExternalId>& ids, std::uint32_t correlation,
   }
 }
 
-std::size_t OperationsMax(const IssuedWork& work) {
-  return work.kind == ring::RecordKind::kCommunication ? work.collectives.size() : 1;
+bool IsAllReported(const IssuedWork& work) {
+  switch (work.kind) {
+    case ring::RecordKind::kCommunication:
+      return work.reported >= work.collectives.size();
+    case ring::RecordKind::kGraphLaunch: {
+      const std::size_t operations = gpu::DeviceOperationsOf(work.subject);
+      return operations != 0 && work.reported >= operations;
+    }
+    default:
+      return true;
+  }
 }
 
 }  // namespace
@@ -199,7 +210,7 @@ void Flusher::PutOperation(const ring::CompletedOperation& operation, BufferWrit
     ++dropped_;
     return;
   }
-  const IssuedWork& work = found->second;
+  IssuedWork& work = found->second;
   RecordGroup group;
   AddExternal(work.external, work.correlation, &group);
   const std::size_t before = group.count();
@@ -208,18 +219,17 @@ void Flusher::PutOperation(const ring::CompletedOperation& operation, BufferWrit
       {.begin = clock_.FromRank(operation.start_ps), .end = clock_.FromRank(operation.end_ps)},
       &group);
   if (group.count() > before) Put(group, buffers);
-  // A launched graph stays: how many operations it has is not known here.
-  if (work.kind != ring::RecordKind::kGraphLaunch && OperationsMax(work) <= 1) open_.erase(found);
+  ++work.reported;
+  if (IsAllReported(work)) open_.erase(found);
 }
 
-void Flusher::PutOperations(BufferWriter* buffers) {
+std::vector<ring::CompletedOperation> Flusher::TakeOperations() {
+  std::vector<ring::CompletedOperation> all;
   while (true) {
     const Taken taken = AskAgent(ring::ActivityRequest::kTake);
     dropped_ += taken.dropped;
-    for (const ring::CompletedOperation& operation : taken.operations) {
-      PutOperation(operation, buffers);
-    }
-    if (!taken.more) return;
+    all.insert(all.end(), taken.operations.begin(), taken.operations.end());
+    if (!taken.more) return all;
   }
 }
 
@@ -227,6 +237,7 @@ void Flusher::Flush() {
   const std::lock_guard lock(mutex_);
   if (core::Session::Existing() == nullptr) return;
   if (agent_watches_) clock_.Refresh();
+  const std::vector<ring::CompletedOperation> operations = TakeOperations();
   Watch::Batch batch = Watch::Get().Take();
   dropped_ += batch.dropped;
   for (IssuedWork& work : batch.issued) {
@@ -237,7 +248,9 @@ void Flusher::Flush() {
   PutCalls(batch, buffers_.get());
   PutHostRecords(batch, buffers_.get());
   PutWaits(batch, buffers_.get());
-  PutOperations(buffers_.get());
+  for (const ring::CompletedOperation& operation : operations) {
+    PutOperation(operation, buffers_.get());
+  }
   buffers_.reset();
   if (agent_watches_) BeginBuffers();
 }

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <vector>
 
 #include "services/contract/ring/activity.h"
 #include "shim/vendor/cupti/buffer_writer.h"
@@ -43,7 +44,8 @@ class Flusher {
   void PutWaits(const Watch::Batch& batch, BufferWriter* buffers);
   void PutEvent(const RecordedEvent& event, BufferWriter* buffers);
   void PutWait(const WatchedWait& wait, BufferWriter* buffers);
-  void PutOperations(BufferWriter* buffers);
+  // Operations that ended by now. Counts those that the agent has dropped.
+  std::vector<ring::CompletedOperation> TakeOperations();
   void PutOperation(const ring::CompletedOperation& operation, BufferWriter* buffers);
   void Put(const RecordGroup& group, BufferWriter* buffers);
 

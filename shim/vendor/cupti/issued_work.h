@@ -4,6 +4,7 @@
 #include <cupti.h>
 
 #include <bitset>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -31,6 +32,7 @@ struct IssuedWork {
   ActivityKinds kinds;                             // Enabled when it was issued.
   std::vector<ring::CommunicationOp> collectives;  // Operations in the order of their index.
   std::vector<ExternalId> external;
+  std::size_t reported = 0;  // Of its operations, those that have ended.
 };
 
 }  // namespace eidolon::shim::cupti

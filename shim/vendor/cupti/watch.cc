@@ -304,7 +304,8 @@ void Watch::WorkIssued(const ring::RecordHeader& record,
                     .correlation = 0,
                     .kinds = {},
                     .collectives = {},
-                    .external = {}};
+                    .external = {},
+                    .reported = 0};
     switch (record.kind) {
       case ring::RecordKind::kEventRecord:
       case ring::RecordKind::kStreamWaitEvent:
