@@ -36,7 +36,7 @@ std::size_t SlotOffset(ring::RecordKind kind) {
   using enum ring::RecordKind;
   if (kind == kCommunicatorInit) return offsetof(ring::CommunicatorInit, slot);
   if (kind == kCommunicatorSplit) return offsetof(ring::CommunicatorSplit, slot);
-  if (kind >= kSynchronizeStream && kind <= kWaitUntil) return offsetof(ring::WaitRecord, slot);
+  if (ring::AsksTime(kind)) return offsetof(ring::WaitRecord, slot);
   if (kind == kCollectiveValues || kind == kActivity) return offsetof(ring::WaitRecord, slot);
   return 0;
 }

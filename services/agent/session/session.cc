@@ -155,7 +155,7 @@ ApplyResult Session::Apply(const ring::RecordView& record, std::uint64_t positio
   if (auto taken = intake_.Take(record, position); !taken) return std::unexpected(taken.error());
   const RecordKind kind = record.header().kind;
   if (kind >= RecordKind::kPythonLine) return ShowDetail(record);
-  if (kind >= RecordKind::kSynchronizeStream && kind <= RecordKind::kWaitUntil) {
+  if (wire::AsksTime(kind)) {
     const bool is_program = record.As<wire::WaitRecord>().observer == 0;
     const bool is_query = kind == RecordKind::kQueryStream || kind == RecordKind::kQueryEvent;
     if (is_program && !is_query) last_kind_ = kind;

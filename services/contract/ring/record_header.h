@@ -30,8 +30,6 @@ enum class RecordKind : std::uint16_t {
   kQueryStream,        // kOk or kNotReady at host_clock_ps.
   kQueryEvent,   // The same for an event. `observer` set: answer from what is known, never wait.
   kElapsedTime,  // id, id2: events; value_ps: int64 picoseconds between them.
-  kSensors,      // What the device's sensors read at host_clock_ps (sensors.h), once no rank can
-                 // act before it.
   kWaitUntil,    // id: virtual time; answered when no rank can act before it (sleep).
   // Communicators.
   kCommunicatorInit,     // CommunicatorInit; waits in a slot until all members have joined.
@@ -59,12 +57,20 @@ enum class RecordKind : std::uint16_t {
   // A mark that mirrored ranks' values were taken from another rank: MarkRecord + text. Of folded
   // jobs.
   kGuessedValues,
+  kSensors,  // WaitRecord: what the device's sensors read at host_clock_ps (sensors.h), once no
+             // rank can act before it.
   // All records from here on are for a timeline.
   kPythonLine,        // MarkRecord + text; id: its number (python_line.h).
   kMemoryBlock,       // MemoryBlockRecord (memory_block.h).
   kOptimizerTensors,  // OptimizerTensorsRecord + OptimizerTensor[count] (memory_block.h).
   kCount,
 };
+
+// Returns whether a thread waits for virtual time, or for what holds at some.
+constexpr bool AsksTime(RecordKind kind) {
+  return (kind >= RecordKind::kSynchronizeStream && kind <= RecordKind::kWaitUntil) ||
+         kind == RecordKind::kSensors;
+}
 
 struct RecordHeader {
   std::uint32_t bytes;

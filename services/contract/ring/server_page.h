@@ -11,7 +11,7 @@
 namespace eidolon::ring {
 
 inline constexpr std::uint64_t kMagic = 0x31676e6952646945;  // "EidRing1" in little endian.
-inline constexpr std::uint32_t kVersion = 5;
+inline constexpr std::uint32_t kVersion = 4;
 
 // Shared by all processes of one emulated server, also by those that never open a session. They map
 // it to read: only the agent writes, and the file is sealed against everybody else.
