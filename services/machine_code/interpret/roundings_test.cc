@@ -11,7 +11,7 @@
 namespace eidolon::interpret {
 namespace {
 
-constexpr std::uint32_t Pair(std::uint32_t low, std::uint32_t high) { return low | high << 16; }
+constexpr std::uint32_t HalvesOf(std::uint32_t low, std::uint32_t high) { return low | high << 16; }
 
 // The kernel of services/machine_code/cubin/testdata/rounding.ptx.
 class RoundingsTest : public testing::Test {
@@ -49,14 +49,14 @@ TEST_F(RoundingsTest, AnIntegerOf64BitsIsRoundedOnceToBfloat16) {
 
 TEST_F(RoundingsTest, AFusedSumOfBfloat16IsRoundedOnce) {
   // 1.5 x 1.0078125 = 1.51171875 lies between two numbers; -3 x 1.0078125 likewise.
-  const std::uint32_t a = Pair(base::DoubleToBfloat(1.5), base::DoubleToBfloat(-3));
-  const std::uint32_t b = Pair(base::DoubleToBfloat(0x1.02p0), base::DoubleToBfloat(0x1.02p0));
+  const std::uint32_t a = HalvesOf(base::DoubleToBfloat(1.5), base::DoubleToBfloat(-3));
+  const std::uint32_t b = HalvesOf(base::DoubleToBfloat(0x1.02p0), base::DoubleToBfloat(0x1.02p0));
   const std::uint16_t tiny = base::DoubleToBfloat(0x1p-100);
   const std::uint16_t minus_tiny = base::DoubleToBfloat(-0x1p-100);
   memory_.At<std::uint32_t>(4) = a;
   memory_.At<std::uint32_t>(5) = b;
-  memory_.At<std::uint32_t>(6) = Pair(tiny, tiny);
-  memory_.At<std::uint32_t>(7) = Pair(minus_tiny, minus_tiny);
+  memory_.At<std::uint32_t>(6) = HalvesOf(tiny, tiny);
+  memory_.At<std::uint32_t>(7) = HalvesOf(minus_tiny, minus_tiny);
 
   Run();
 
@@ -64,18 +64,18 @@ TEST_F(RoundingsTest, AFusedSumOfBfloat16IsRoundedOnce) {
   const std::uint16_t above = base::DoubleToBfloat(0x1.84p0);
   const std::uint16_t minus_below = base::DoubleToBfloat(-0x1.82p1);
   const std::uint16_t minus_above = base::DoubleToBfloat(-0x1.84p1);
-  EXPECT_EQ(memory_.At<std::uint32_t>(18), Pair(above, minus_below));
-  EXPECT_EQ(memory_.At<std::uint32_t>(19), Pair(below, minus_above));
+  EXPECT_EQ(memory_.At<std::uint32_t>(18), HalvesOf(above, minus_below));
+  EXPECT_EQ(memory_.At<std::uint32_t>(19), HalvesOf(below, minus_above));
 
   // Infinities and NaNs stay what they are.
   const std::uint16_t infinity = 0x7f80;
-  memory_.At<std::uint32_t>(6) = Pair(infinity, 0x8000 | infinity);
-  memory_.At<std::uint32_t>(7) = Pair(0x7fc1, 0);
+  memory_.At<std::uint32_t>(6) = HalvesOf(infinity, 0x8000 | infinity);
+  memory_.At<std::uint32_t>(7) = HalvesOf(0x7fc1, 0);
 
   Run();
 
-  EXPECT_EQ(memory_.At<std::uint32_t>(18), Pair(infinity, 0x8000 | infinity));
-  EXPECT_EQ(memory_.At<std::uint32_t>(19), Pair(0x7fff, minus_above));  // A tie, to even.
+  EXPECT_EQ(memory_.At<std::uint32_t>(18), HalvesOf(infinity, 0x8000 | infinity));
+  EXPECT_EQ(memory_.At<std::uint32_t>(19), HalvesOf(0x7fff, minus_above));  // A tie, to even.
 }
 
 }  // namespace
