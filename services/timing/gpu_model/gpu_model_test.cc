@@ -172,10 +172,10 @@ TEST(GpuModelTest, PowerIsKnownAsAWholeOrNotAtAll) {
     const char* to;
     const char* message;
   };
-  for (const Row& row : {Row{"  memory: 663 W  #", "  #", "power: memory: is missing"},
-                         Row{"  memory: 663 W", "  memory: 663", "power: memory: "},
+  for (const Row& row : {Row{"  memory: 463 W  #", "  #", "power: memory: is missing"},
+                         Row{"  memory: 463 W", "  memory: 463", "power: memory: "},
                          Row{"  held: 0.987", "  held: 1.2", "out of range"},
-                         Row{"  memory: 663 W", "  idle: 70 W\n  memory: 663 W", "an unknown key"},
+                         Row{"  memory: 463 W", "  idle: 70 W\n  memory: 463 W", "an unknown key"},
                          Row{"  floor: 126 W", "  floor: 800 W", "not below held x power_limit"}}) {
     EXPECT_THAT(MessageWhen(row.from, row.to), HasSubstr(row.message)) << row.to;
   }
