@@ -29,6 +29,7 @@
 #include "shim/program/process/interpreter.h"
 #include "shim/program/process/next_program_text.h"
 #include "shim/program/process/program_image.h"
+#include "shim/program/process/resolver_lock.h"
 #include "shim/program/time/new_program.h"
 
 namespace eidolon::shim::process {
@@ -196,6 +197,10 @@ void GoOnAs(const char* path, char* const arguments[], char* const variables[]) 
     return;
   }
   python->after_fork_in_child();
+  if (!IsResolverFree()) {
+    Explain("a thread of torchrun was looking up a name as it forked");
+    return;
+  }
   void* const names = Decide(*python, arguments, variables);
   if (names == nullptr) return;
   if (!ShowProgram(arguments, variables)) {
