@@ -30,9 +30,18 @@ def watched(prometheus):
         targets = max(targets, prometheus.targets(), key=lambda found: sum(target[3] == "up" for target in found))
         time.sleep(2)
     complete("watched")
+    apply(light("watched-light", iterations={"warmup": 3, "measure": 50}))  # It has no tokens.
+    complete("watched-light")
     time.sleep(2 * INTERVAL_SECONDS)
     yield since, targets
-    team("delete", "simjob/watched", "simsweep/watched-widths", "--ignore-not-found", "--timeout=60s")
+    team(
+        "delete",
+        "simjob/watched",
+        "simjob/watched-light",
+        "simsweep/watched-widths",
+        "--ignore-not-found",
+        "--timeout=60s",
+    )
 
 
 @pytest.mark.starts(6)
