@@ -9,6 +9,12 @@
 #include <thread>
 #include <vector>
 
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define EIDOLON_THREAD_SANITIZER 1
+#endif
+#endif
+
 namespace eidolon::shim::process {
 namespace {
 
@@ -22,7 +28,7 @@ void LookUpNumber() {
 
 TEST(ResolverLockTest, IsFreeWhereNobodyLooksUpNames) { EXPECT_TRUE(IsResolverFree()); }
 
-#ifndef __SANITIZE_THREAD__  // Its runtime starts no threads in such a child.
+#ifndef EIDOLON_THREAD_SANITIZER  // Its runtime starts no threads in such a child.
 // One child in a hundred inherits a lock that is held.
 TEST(ResolverLockTest, AChildThatInheritsAHeldLockSaysSoAndTheOthersLookUpNames) {
   constexpr std::int64_t kPatienceNs = 200'000'000;
