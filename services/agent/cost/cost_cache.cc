@@ -1,9 +1,9 @@
 // A program launches the same work millions of times, so each distinct definition is looked up and
 // asked for once. A 128-bit digest stands for its bytes, which leave with the question and are not
-// kept. What a definition alone tells (its share of the GPU, its name) is there from the first
-// launch; the duration comes with Learn, and a record that needs it waits. Numbers of entries,
-// bases and names are positions in vectors that only grow, so operations, reports and timelines may
-// keep them.
+// kept. What follows from a definition alone (its share of the GPU, its name) is there from the
+// first launch; the duration comes with Learn, and a record that needs it waits. Numbers of
+// entries, bases and names are positions in vectors that only grow, so operations, reports and
+// timelines may keep them.
 #include "services/agent/cost/cost_cache.h"
 
 #include <algorithm>

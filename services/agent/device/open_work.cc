@@ -2,7 +2,7 @@
 // maximum over its inputs, so the result is the same in whatever order answers come. Complete works
 // through a list instead of calling itself, because a chain of open work may be as long as a step.
 // It gives the node's slot back first, hence everything it still needs is copied. Bounds only grow,
-// and an end is never earlier than a bound that was told, because a rank may have gone on by it. A
+// and an end is never before a bound that was sent, because a rank may have continued by it. A
 // pointer to a node is void after NewNode, which may move the slab.
 #include "services/agent/device/open_work.h"
 

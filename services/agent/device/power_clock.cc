@@ -109,7 +109,7 @@ Duration PowerClock::Stretch(SimTime start, Duration burst, const Draw& draw) {
   if (!begun_ && draw.clock_share > 0) {
     begun_ = true;
     begin_ = std::max(start, SimTime{(now_ - kWindow) * kBucket});
-    // What its bucket holds by now comes before.
+    // The work that its bucket holds already came before.
     const std::int64_t first = begin_.ps >> kBucketBits;
     begun_with_ = {};
     begun_with_ -= At(first);

@@ -14,7 +14,7 @@
 //     gaps are searched for the shortest period, up to 8. All of them repeat it, or else so many of
 //     the last ones that no longer period up to 8 is possible: a first step may differ. Updates
 //     whose parameters change in every step (one of them is its number) never repeat: 9 in a row
-//     are all different. They are told apart by kernel, grid and block alone.
+//     are all different. Kernel, grid and block alone distinguish them.
 //   * The last iteration ends behind its last update: what a program does before it exits (leaving
 //     its process group, waiting for helpers) is not part of a step.
 //

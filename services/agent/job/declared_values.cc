@@ -1,4 +1,4 @@
-// A declared value stands in for what nobody computed, and a typing error in it would pass for a
+// A declared value replaces one that no kernel computed, and a typing error in it would pass for a
 // result of the simulation. So files are read completely before the command starts, and an error
 // names the line. Shares become whole numbers here, once, so every rank reads the same ones. The
 // generator of ZipfShares is written out, since equal seeds must give equal jobs with every

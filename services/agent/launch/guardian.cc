@@ -3,7 +3,7 @@
 // would go unnoticed. The death of the controller has no signal here: the guardian looks at its
 // parent's number a few times a second. The new process checks its parent once after it has asked
 // for a death signal, because the guardian may have died before. The guardian ends with the agent's
-// own status, so whoever waits for it sees the agent's end.
+// own status, so its parent sees the agent's end.
 #include "services/agent/launch/guardian.h"
 
 #include <signal.h>

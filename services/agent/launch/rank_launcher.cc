@@ -140,7 +140,7 @@ class Ranks {
 };
 
 // Forks with SIGTERM blocked: a signal that reaches the child before it has the default action back
-// stays pending and ends it then. The launcher's handler would set a flag that nobody reads.
+// stays pending and ends it then. The launcher's handler would only set a flag in the child.
 pid_t ForkRank() {
   sigset_t term, before;
   sigemptyset(&term);

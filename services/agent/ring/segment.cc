@@ -1,7 +1,7 @@
 // The size of the memory file is sealed and its parts are allocated in advance: a process that
 // truncated it, or a full disk of shared memory, would otherwise kill the agent by SIGBUS. Payloads
 // are the exception, since they are large and mostly unused. An answer is built aside and its
-// checksum comes from there, so bytes that somebody overwrites in the slot do not match it. The
+// checksum comes from there, so bytes that a program overwrites in the slot do not match it. The
 // state is stored last, with release order, and then the waiting thread is woken.
 #include "services/agent/ring/segment.h"
 

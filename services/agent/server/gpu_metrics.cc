@@ -18,7 +18,7 @@ namespace {
 constexpr double kPermille = 1000;
 constexpr double kMebibyte = 1 << 20;
 
-// What the rows below are made of.
+// The rows below are computed from a reading.
 struct Reading {
   ::eidolon::ring::DeviceSensors sensors;
   const ::eidolon::ring::DeviceProperties* gpu;

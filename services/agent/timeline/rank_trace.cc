@@ -1,8 +1,8 @@
 // The trace holds one window, and its numbers are positions within it. Host events come first, so
 // that an operation can name its call. Operations follow in program order, and what released an
 // operation comes before it, so a single pass is enough. A position is stored plus one; zero means
-// none, and what lies before the window or was left out has marks of its own. The search tells
-// these apart from a call of the host.
+// none, and what lies before the window or was left out has marks of its own. The search
+// distinguishes these from a call of the host.
 #include "services/agent/timeline/rank_trace.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // A network has many kinds, and each uses a few of the fields. A field that the chosen kind does
-// not use is refused: whoever wrote it expects an effect. Shape and limits are checked first. Only
+// not use is refused: its author expects an effect. Shape and limits are checked first. Only
 // a plan without a complaint is handed to the check that knows networks (CheckPlan), and the first
 // word of its sentence gives the complaint back to a field. Faults and traffic are read after that,
 // so they cannot keep the plan from being checked.

@@ -1,7 +1,7 @@
 // A mirrored rank needs one twin whose behaviour it copies, and a second live rank that shows
 // whether values change from rank to rank. Values go on in a straight line or not at all: a step
 // that is not a whole number, or a sum that overflows, means that the rule is another one, and the
-// caller is told so by an empty answer.
+// caller gets an empty answer.
 #include "services/contract/folding/twins.h"
 
 #include <cstring>

@@ -1,7 +1,7 @@
 // Readings of an emulated GPU's sensors: the payload of the answer to a kSensors question, which
 // the shim asks for a program that calls NVML.
 //
-// They are of the time of the question on a rank's clock. A process whose clock nobody waits for (a
+// They are of the time of the question on a rank's clock. A process without a clock of its own (a
 // launcher, a monitor) gets those of the latest clock of the server's ranks, and a thread that
 // issues no GPU work those of its process's clock, as far as the agent has read the records of
 // others.

@@ -1,9 +1,9 @@
 // What the API server answers to a new job decides how the sweep goes on. A document that it
 // rejects stays rejected: the point is refused. Quota and permissions may change, so they are
 // trouble: the sweep waits and tries later. Anything else goes back to the queue with its back-off.
-// "Already exists" usually means that the watch lags behind; the owner's uid tells our job from
-// another one of that name. After a refusal the plan is made again at once, because its place in
-// the concurrency is free.
+// "Already exists" usually means that the watch lags behind; the owner's uid distinguishes
+// our job from another one of that name. After a refusal the plan is made again at once, because
+// its place in the concurrency is free.
 #include "services/controller/kube_host/sweep_reconciler.h"
 
 #include "services/base/text.h"

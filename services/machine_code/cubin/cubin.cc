@@ -1,9 +1,10 @@
-// The symbol table leads: a flag in st_other tells kernels from device functions, which have .text
-// sections too. Sections that belong to a kernel are found by its name. The file-wide attribute
-// list names functions by the index of their symbol, hence it is applied last, over the register
-// count of the kernel's own section, where older compilers keep it. The code that is returned
-// consists of views into the file's bytes; nothing is copied. ParseCubin checks every offset.
-// CubinBytes cannot, because its caller has a pointer without a length, as cuModuleLoadData does.
+// The symbol table leads: a flag in st_other separates kernels and device functions, which have
+// .text sections too. Sections that belong to a kernel are found by its name. The file-wide
+// attribute list names functions by the index of their symbol, hence it is applied last, over the
+// register count of the kernel's own section, where older compilers keep it. The code that is
+// returned consists of views into the file's bytes; nothing is copied. ParseCubin checks every
+// offset. CubinBytes cannot, because its caller has a pointer without a length, as cuModuleLoadData
+// does.
 #include "services/machine_code/cubin/cubin.h"
 
 #include <elf.h>

@@ -70,7 +70,7 @@ std::uint32_t Pack(double low, double high, bool bfloat) {
 // last bit is set. Finite products and numbers of bfloat16 neither overflow nor underflow a double.
 double AddToOdd(double a, double b) {
   const double sum = a + b;
-  // What rounding took away, exactly (Knuth); NaN for infinite numbers.
+  // The remainder is the exact rounding error (Knuth); it is NaN for infinite numbers.
   const double part = sum - a;
   const double rest = (a - (sum - part)) + (b - part);
   auto bits = std::bit_cast<std::uint64_t>(sum);

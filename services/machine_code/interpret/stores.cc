@@ -4,7 +4,7 @@
 // ends. A target that is missed would be wrong, one too many is only imprecise: in doubt an origin
 // gets one more possibility.
 //
-// Beside the origin, `values` tells what memory's content may change. It spreads in three ways, of
+// Beside the origin, `values` says what memory's content may change. It spreads in three ways, of
 // which data flow is the easy one. A branch that values decide makes everything between it and its
 // meeting depend on them (decided_), since it may not happen. A register that was written on one
 // way and not on the other depends on them behind the meeting although nothing it was made of does

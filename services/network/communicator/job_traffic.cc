@@ -1,6 +1,6 @@
 // Turns calls into transfers, and ended transfers into commits. What starts for the members starts
 // for each image as well, a group of mirrored ranks that does the same: it loads links, and nothing
-// waits for it. A foreseen end is told before the horizon reaches it and cannot be taken back, so
+// waits for it. A foreseen end is sent before the horizon reaches it and cannot be taken back, so
 // all that may load the links of its domain must be foreseen, too.
 #include <algorithm>
 #include <utility>
