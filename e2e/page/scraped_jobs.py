@@ -49,7 +49,7 @@ def scraped(server, folder):
         start = time.time()
         for name in (JOB, OTHER):
             server.submit(document(name, spec_of(name, folder, STEPS_DONE)))
-        script = STEPS.replace("optimizer.zero_grad()", "optimizer.zero_grad(); assert step < 3, 'no data'")
+        script = STEPS.replace("optimizer.zero_grad()", "optimizer.zero_grad(); assert step < 6, 'no data'")
         server.submit(document(BROKEN, job_spec(folder, script, iterations={"warmup": 2, "measure": 20})))
         for name in (JOB, OTHER, BROKEN):
             server.wait(name, 300)

@@ -22,7 +22,12 @@ SCREENS = {
         "Did it fail, and where": r"Complete",
         "When will it be done: time left": r"It is over",
     }),
-    "failed": ("job", BROKEN, {"Did it fail, and where": r"CommandFailed script\.py:\d+\s+Failed"}),
+    "failed": ("job", BROKEN, {
+        "Did it fail, and where": r"CommandFailed script\.py:\d+\s+Failed",
+        # It measured iterations before it failed, which the curve below shows.
+        "How fast: throughput": r"No prediction$",
+        "Time of an iteration": r"No prediction$",
+    }),
     "running": ("job", RUNNING, {
         "Did it fail, and where": r"measures iterations\s+Running",
         "When will it be done: time left": r"\d+ (second|minute|hour|day|week)",
