@@ -146,7 +146,15 @@ void Metrics::FinishJob(const std::string& name_space, const std::string& job,
   jobs_.SetAll(key, &state_,
                {{{{"state", result}, {"reason", reason}, {"where", LineThatFailed(message)}}, 1}});
   jobs_.Set(key, &remaining_, 0);
+  if (result == "Failed") RemoveFigures(key);
   jobs_.End(key);
+}
+
+void Metrics::RemoveFigures(const BoundedSeries::Key& job) {
+  for (prometheus::Family<Gauge>* family : {&iteration_, &tokens_, &throughput_, &utilization_,
+                                            &energy_, &power_, &limits_, &gains_, &breakdown_}) {
+    jobs_.SetAll(job, family, {});
+  }
 }
 
 void Metrics::SetRunning(const std::string& name_space, const std::string& job) {

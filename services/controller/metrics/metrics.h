@@ -76,6 +76,8 @@ class Metrics {
   void SetThroughput(const BoundedSeries::Key& job, const job::Prediction& prediction);
   void SetMemory(const BoundedSeries::Key& job, const job::Prediction& prediction);
   void SetDiagnosis(const BoundedSeries::Key& job, const job::Prediction& prediction);
+  // Removes what was predicted of an iteration: a job that failed did not do it.
+  void RemoveFigures(const BoundedSeries::Key& job);
 
   prometheus::Family<prometheus::Counter>& finished_;
   prometheus::Family<prometheus::Counter>& finished_sweeps_;

@@ -5,13 +5,16 @@
 #include <prometheus/text_serializer.h>
 
 #include <cstddef>
+#include <sstream>
 #include <string>
+#include <vector>
 
 namespace eidolon::controller::metrics {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::UnorderedElementsAre;
 
 class MetricsTest : public ::testing::Test {
  protected:
@@ -136,6 +139,32 @@ TEST_F(MetricsTest, AJobRunsUntilItIsOverAndThenNamesTheLineThatFailed) {
   EXPECT_THAT(Page(), HasSubstr("eidolon_job_remaining_seconds{namespace=\"team\","
                                 "simulation_job=\"llama\"} 0"));
   EXPECT_THAT(Page(), Not(HasSubstr("secret")));
+}
+
+TEST_F(MetricsTest, AFailedJobKeepsItsMemoryAndNoFigureOfAnIteration) {
+  job::Prediction prediction;
+  prediction.iteration_seconds = job::IterationSeconds{.mean = 0.5};
+  prediction.tokens_per_second = 1000;
+  prediction.throughput = {.unit = "tokens", .per_iteration = 500, .per_second = 1000};
+  prediction.model_flops_utilization = 0.5;
+  prediction.energy = {.joules = 12345};
+  prediction.breakdown = job::BreakdownShares{.compute = 1};
+  prediction.diagnosis = {{.rule = "host", .suggestion = "CUDA graphs", .least_seconds = 0.25}};
+  prediction.memory = {{.rank = 0, .peak_bytes = 20, .capacity_bytes = 10}};
+  metrics_.SetPrediction("team", "llama", prediction);
+  metrics_.SetPrediction("team", "other", prediction);
+  metrics_.FinishJob("team", "llama", "Failed", "OutOfMemory", "20 bytes of 10");
+
+  std::vector<std::string> left;
+  std::istringstream lines(Page());
+  for (std::string line; std::getline(lines, line);) {
+    if (line.contains(LabelOf("llama"))) left.push_back(line.substr(0, line.find('{')));
+  }
+  EXPECT_THAT(left, UnorderedElementsAre("eidolon_predicted_peak_memory_bytes",
+                                         "eidolon_predicted_memory_capacity_bytes",
+                                         "eidolon_job_remaining_seconds", "eidolon_job_state"));
+  EXPECT_THAT(Page(), HasSubstr("eidolon_predicted_tokens_per_second{namespace=\"team\","
+                                "simulation_job=\"other\"} 1000"));
 }
 
 TEST_F(MetricsTest, AMessageWithoutALineNamesNone) {
