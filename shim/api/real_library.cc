@@ -12,10 +12,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <filesystem>
 #include <memory>
 #include <new>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace eidolon::shim::api {
@@ -80,13 +82,27 @@ std::vector<std::string> SearchFolders(const std::string& object) {
   return folders;
 }
 
+// Loads the files of a folder whose names begin so. They stay loaded.
+void LoadCompanions(const std::string& folder, std::string_view prefix) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator file(folder, error), end; !error && file != end;
+       file.increment(error)) {
+    if (file->path().filename().native().starts_with(prefix)) {
+      dlopen(file->path().c_str(), RTLD_LAZY | RTLD_LOCAL);
+    }
+  }
+}
+
 // A path with a slash never matches a loaded SONAME, so our facade does not stand in the way.
-void* LoadFrom(const std::vector<std::string>& folders, std::string_view soname) {
+void* LoadFrom(const std::vector<std::string>& folders, std::string_view soname,
+               std::string_view companions) {
   for (const std::string& folder : folders) {
     const std::string path = folder + "/" + std::string(soname);
     if (access(path.c_str(), R_OK) != 0) continue;
     void* handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
-    if (handle != nullptr) return handle;
+    if (handle == nullptr) continue;
+    if (!companions.empty()) LoadCompanions(folder, companions);
+    return handle;
   }
   return nullptr;
 }
@@ -136,13 +152,13 @@ void* RealLibrary::Load() noexcept {
     const char* const soname = sonames_[older ? 1 : 0];
     const std::vector<std::string> objects = LoadedObjects();
     for (const std::string& object : objects) {
-      void* handle = LoadFrom(SearchFolders(object), soname);
+      void* handle = LoadFrom(SearchFolders(object), soname, companions_);
       if (handle != nullptr) return handle;
     }
     // Nothing says which major a program with a static runtime is of; its wheels do.
     const std::vector<std::string> wheels = WheelFolders(objects);
-    void* const handle = LoadFrom(wheels, soname);
-    return handle != nullptr ? handle : LoadFrom(wheels, sonames_[older ? 0 : 1]);
+    void* const handle = LoadFrom(wheels, soname, companions_);
+    return handle != nullptr ? handle : LoadFrom(wheels, sonames_[older ? 0 : 1], companions_);
   } catch (...) {  // Out of memory: the call is refused.
   }
   return nullptr;

@@ -13,7 +13,10 @@ class RealLibrary {
  public:
   // Names of the library in CUDA 13 and in CUDA 12, also names of files; they outlive this object.
   // The older one is taken where a loaded object needs CUDA 12's runtime and none needs CUDA 13's.
-  constexpr RealLibrary(const char* newer, const char* older) : sonames_{newer, older} {}
+  // `companions`: how the names of the files begin that the library loads by themselves, from its
+  // own folder; empty: none.
+  constexpr RealLibrary(const char* newer, const char* older, const char* companions = "")
+      : sonames_{newer, older}, companions_(companions) {}
   RealLibrary(const RealLibrary&) = delete;
   RealLibrary& operator=(const RealLibrary&) = delete;
 
@@ -24,6 +27,7 @@ class RealLibrary {
   void* Load() noexcept;
 
   const std::array<const char*, 2> sonames_;
+  const char* const companions_;
   std::atomic<void*> handle_ = nullptr;
 };
 

@@ -12,6 +12,8 @@
 namespace eidolon::shim::api {
 namespace {
 
+namespace fs = std::filesystem;
+
 TEST(RealLibraryTest, IsTheOneThatALoadedObjectNeeds) {
   EXPECT_TRUE(IsNeeded("libc.so.6"));
   EXPECT_FALSE(IsNeeded("libc.so"));
@@ -32,20 +34,42 @@ TEST(RealLibraryTest, MissesAFunctionRatherThanFails) {
   EXPECT_EQ(none.Find("strtod"), nullptr);
 }
 
-TEST(RealLibraryTest, IsFoundInTheWheelsBesideALoadedPackage) {
-  namespace fs = std::filesystem;
-  std::string name = (fs::temp_directory_path() / "eidolon-wheels-XXXXXX").string();
-  ASSERT_NE(mkdtemp(name.data()), nullptr);
-  const fs::path packages = fs::path(name) / "site-packages";
-  Dl_info libm;
-  ASSERT_NE(dladdr(dlsym(RTLD_DEFAULT, "cos"), &libm), 0);
-  fs::create_directories(packages / "program");
-  fs::create_directories(packages / "nvidia/cu13/lib");
-  fs::copy_file(libm.dli_fname, packages / "program/extension.so");
-  fs::copy_file(libm.dli_fname, packages / "nvidia/cu13/lib/libeidolon_real.so.13");
-  void* extension = dlopen((packages / "program/extension.so").c_str(), RTLD_LAZY | RTLD_LOCAL);
-  ASSERT_NE(extension, nullptr) << dlerror();
+// Packages of which one is loaded; libraries are copies of libm under other names.
+class WheelsTest : public ::testing::Test {
+ protected:
+  WheelsTest() {
+    std::string name = (fs::temp_directory_path() / "eidolon-wheels-XXXXXX").string();
+    EXPECT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+    Add("program/extension.so");
+    extension_ = dlopen((Packages() / "program/extension.so").c_str(), RTLD_LAZY | RTLD_LOCAL);
+    EXPECT_NE(extension_, nullptr) << dlerror();
+  }
+  ~WheelsTest() override {
+    dlclose(extension_);
+    fs::remove_all(folder_);
+  }
 
+  fs::path Packages() const { return folder_ / "site-packages"; }
+  void Add(const std::string& file) {
+    Dl_info libm;
+    ASSERT_NE(dladdr(dlsym(RTLD_DEFAULT, "cos"), &libm), 0);
+    fs::create_directories((Packages() / file).parent_path());
+    fs::copy_file(libm.dli_fname, Packages() / file);
+  }
+  bool IsLoaded(const std::string& file) const {
+    void* handle = dlopen((Packages() / file).c_str(), RTLD_LAZY | RTLD_NOLOAD);
+    if (handle != nullptr) dlclose(handle);
+    return handle != nullptr;
+  }
+
+ private:
+  fs::path folder_;
+  void* extension_ = nullptr;
+};
+
+TEST_F(WheelsTest, ALibraryIsFoundBesideALoadedPackage) {
+  Add("nvidia/cu13/lib/libeidolon_real.so.13");
   RealLibrary real("libeidolon_real.so.13", "libabsent.so.12");
   void* const found = real.Find("cos");
 
@@ -53,8 +77,19 @@ TEST(RealLibraryTest, IsFoundInTheWheelsBesideALoadedPackage) {
   ASSERT_NE(found, nullptr);
   ASSERT_NE(dladdr(found, &from), 0);
   EXPECT_NE(std::string(from.dli_fname).find("nvidia/cu13/lib"), std::string::npos);
-  dlclose(extension);
-  fs::remove_all(name);
+}
+
+TEST_F(WheelsTest, ALibraryBringsThoseThatItLoadsByABareName) {
+  Add("nvidia/cu13/lib/libeidolon_owner.so.13");
+  Add("nvidia/cu13/lib/libeidolon_owner-builtins.so.13.0");
+  Add("nvidia/cu13/lib/libeidolon_owner-builtins.alt.so.13.0");
+  RealLibrary real("libeidolon_owner.so.13", "libabsent.so.12", "libeidolon_owner-builtins.so.");
+
+  EXPECT_FALSE(IsLoaded("nvidia/cu13/lib/libeidolon_owner-builtins.so.13.0"));
+  ASSERT_NE(real.Find("cos"), nullptr);
+
+  EXPECT_TRUE(IsLoaded("nvidia/cu13/lib/libeidolon_owner-builtins.so.13.0"));
+  EXPECT_FALSE(IsLoaded("nvidia/cu13/lib/libeidolon_owner-builtins.alt.so.13.0"));
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ struct Codes<nvrtcResult> {
 namespace eidolon::shim::nvrtc {
 namespace {
 
-constinit api::RealLibrary real("libnvrtc.so.13", "libnvrtc.so.12");
+constinit api::RealLibrary real("libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc-builtins.so.");
 
 }  // namespace
 }  // namespace eidolon::shim::nvrtc
