@@ -20,13 +20,13 @@ CATALOGUE = ROOT / "dashboards/metrics.csv"
 PAGE = ROOT / "docs/reference/generated/metrics.md"
 CHART = ROOT / "helm/eidolon/files"
 # A name that a service registers, and the texts of its help after it.
-REGISTERED = re.compile(r'"(eidolon_[a-z_]+|DCGM_FI_[A-Z_]+)"\s*(?:\)\s*\.Help\(|,)\s*((?:"(?:[^"\\]|\\.)*"\s*)+)')
+REGISTERED = re.compile(r'"(eidolon_[a-z_]+|process_[a-z_]+|DCGM_FI_[A-Z_]+)"\s*(?:\)\s*\.Help\(|,)\s*((?:"(?:[^"\\]|\\.)*"\s*)+)')
 UNITS = ("seconds", "bytes", "ratio", "joules", "watts", "total", "rows", "items", "entries")
-# Names of NVIDIA's dcgm-exporter, which have units and counters of their own.
-FOREIGN = "DCGM_FI_"
+# Names of NVIDIA's dcgm-exporter, which have units and counters of their own, and of Prometheus' client libraries.
+FOREIGN = ("DCGM_FI_", "process_")
 # Families that a service counts without a unit of its own.
 WITHOUT_UNIT = re.compile(
-    r"_(?:jobs|gpus|state|points|agents|sessions|flows|messages|operations|connections|transitions|second|suspended|writable|library)$"
+    r"_(?:jobs|gpus|state|points|agents|sessions|flows|messages|operations|connections|transitions|second|suspended|writable|library|info)$"
     r"|_mailbox_\w+$"
 )
 HEAD = """# Metrics
@@ -35,7 +35,8 @@ Generated from `dashboards/metrics.csv` by `dashboards/metrics.py --write`. `eid
 timing and network on one page, `/metrics`; on Kubernetes each program has a page of its own. *Series* says how many
 there are at most: the labels of a job are gone when the job is deleted, or when 200 others have ended after it; so are
 those of a sweep, when it is deleted or 200 other sweeps have ended after it. The agent's `DCGM_FI_*` have the names,
-labels and units of NVIDIA's dcgm-exporter; [NVML](../../nvml.md) says what each is.
+labels and units of NVIDIA's dcgm-exporter; [NVML](../../nvml.md) says what each is. Those that begin with `process_` are
+of the program whose page it is, under the names of Prometheus' client libraries.
 
 The dashboards, drawn by Grafana's own components from the data of a real run (`e2e/page/dashboards` draws them anew):
 [job](../../dashboards/job.png), [fleet](../../dashboards/fleet.png), [sweep](../../dashboards/sweep.png),
@@ -120,7 +121,7 @@ def problems():
 def differences(text):
     """Compares the catalogue with a scraped page: help, type and names of labels of every family that is there."""
     known = {row["name"]: row for row in catalogue()}
-    for name, help_text in re.findall(r"^# HELP ((?:eidolon|DCGM_FI)_\w+) (.*)$", text, re.M):
+    for name, help_text in re.findall(r"^# HELP ((?:eidolon|process|DCGM_FI)_\w+) (.*)$", text, re.M):
         row = known.get(name)
         if row is None:
             yield f"{name} is not in the catalogue"

@@ -3,7 +3,10 @@
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
+#include <vector>
 
 #include "services/base/text.h"
 
@@ -13,7 +16,9 @@ MetricsPage::MetricsPage() : registry_(std::make_shared<prometheus::Registry>())
 MetricsPage::~MetricsPage() = default;
 
 std::string MetricsPage::Text() const {
-  return prometheus::TextSerializer().Serialize(registry_->Collect());
+  std::vector<prometheus::MetricFamily> families = registry_->Collect();
+  std::ranges::move(process_.Collect(), std::back_inserter(families));
+  return prometheus::TextSerializer().Serialize(families);
 }
 
 base::Result<int> MetricsPage::Expose(const std::string& address) {

@@ -1,4 +1,5 @@
-// The Prometheus page of a service process: one registry, served as text. Families are made once by
+// The Prometheus page of a service process: one registry, and the metrics of the process itself,
+// served as text. Families are made once by
 // the service's metrics.{h,cc} and passed by reference.
 #pragma once
 
@@ -8,6 +9,7 @@
 #include "services/base/clock.h"
 #include "services/base/error.h"
 #include "services/runtime/metrics_listener.h"
+#include "services/runtime/process_metrics.h"
 
 namespace prometheus {
 class Registry;
@@ -34,6 +36,7 @@ class MetricsPage {
 
  private:
   std::shared_ptr<prometheus::Registry> registry_;
+  const ProcessMetrics process_;
   const base::SystemClock clock_;
   std::unique_ptr<MetricsListener> listener_;
 };

@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <string_view>
+#include <vector>
 
 #include "services/base/text.h"
 
@@ -37,10 +39,21 @@ std::optional<ProcStat> ParseProcStat(const std::string& text) {
     return std::nullopt;
   }
   ProcStat stat{.name = text.substr(open + 1, close - open - 1), .state = text[close + 2]};
-  const std::string_view rest = std::string_view(text).substr(close + 4);
-  const auto parent = base::ParseInteger(rest.substr(0, rest.find(' ')));
+  const std::vector<std::string_view> fields =
+      base::Split(std::string_view(text).substr(close + 2), ' ');
+  constexpr std::size_t kFirst = 3;  // Number of the first field behind the name, in proc(5).
+  const auto number = [&](std::size_t field) {
+    if (field - kFirst >= fields.size()) return std::uint64_t{0};
+    const auto value = base::ParseInteger(fields[field - kFirst]);
+    return value && *value > 0 ? static_cast<std::uint64_t>(*value) : std::uint64_t{0};
+  };
+  const auto parent = base::ParseInteger(fields.size() > 1 ? fields[1] : "");
   if (!parent) return std::nullopt;
   stat.parent = static_cast<pid_t>(*parent);
+  stat.cpu_ticks = number(14) + number(15);
+  stat.start_ticks = number(22);
+  stat.virtual_bytes = number(23);
+  stat.resident_pages = number(24);
   return stat;
 }
 
