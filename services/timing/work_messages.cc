@@ -90,6 +90,7 @@ void ToMessage(const gpu_model::GpuModel& gpu, v1::Gpu& message) {
   message.set_gemm_graph_gap_picoseconds(static_cast<std::uint64_t>(gpu.gemm_graph_gap.ps));
   message.set_launch_latency_picoseconds(static_cast<std::uint64_t>(gpu.launch_latency.ps));
   for (const auto& [type, rate] : gpu.peak_flops) (*message.mutable_peak_flops())[type] = rate;
+  if (!gpu.fixed) message.set_attained_memory_share(gpu.attained_memory_share);
   if (gpu.power && !gpu.fixed) {
     message.mutable_power()->set_floor_milliwatts(Milliwatts(gpu.power->floor_watts));
     message.mutable_power()->set_held_share(gpu.power->held_share);

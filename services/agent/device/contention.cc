@@ -15,6 +15,32 @@ namespace eidolon::agent::device {
 using base::Duration;
 using base::SimTime;
 
+namespace {
+
+// Work progresses at granted / wanted of its speed.
+struct Rate {
+  std::uint32_t granted;
+  std::uint32_t wanted;
+};
+
+Rate RateOf(std::uint32_t wanted, std::uint32_t used) {
+  const std::uint32_t free = used >= kWholeShare ? 0 : kWholeShare - used;
+  return {std::min(free, wanted), wanted};
+}
+
+bool IsSlower(Rate a, Rate b) {
+  return std::uint64_t{a.granted} * b.wanted < std::uint64_t{b.granted} * a.wanted;
+}
+
+// Of multiprocessors and memory the scarcer one counts.
+Rate SlowerOf(Rate multiprocessors, std::uint32_t memory, std::uint32_t used_memory) {
+  if (memory == 0) return multiprocessors;
+  const Rate of_memory = RateOf(memory, used_memory);
+  return IsSlower(of_memory, multiprocessors) ? of_memory : multiprocessors;
+}
+
+}  // namespace
+
 int Contention::AddLane(Delay delay, int priority) {
   const Lane lane{.in_use = true, .delay = delay, .priority = priority};
   for (const Lane& other : lanes_) {
@@ -91,7 +117,8 @@ void Contention::PushLane(std::size_t lane, std::size_t resource, const Window& 
   if (by.ps > 0) delayed_.push_back({.lane = static_cast<int>(lane), .end = end, .by = by});
 }
 
-// What runs beside the newcomer gets what it leaves; what comes behind that in the lane moves by
+// What runs beside the newcomer gets what it leaves, of the memory only a collective's: a priority
+// decides which blocks run, not whose bytes come first. What comes behind that in the lane moves by
 // as much, less what the lane had to wait for anyway.
 Duration Contention::Push(std::deque<Window>& windows, const Window& newcomer) const {
   const auto first =
@@ -117,16 +144,18 @@ Duration Contention::Push(std::deque<Window>& windows, const Window& newcomer) c
     }
     const SimTime from = std::max(at->start, newcomer.start);
     if (from >= newcomer.end || from >= at->end) continue;
-    const std::uint32_t wanted = std::clamp<std::uint32_t>(was.share, 1, kWholeShare);
-    const std::uint32_t left = kWholeShare - std::min(newcomer.share, kWholeShare);
-    if (left >= wanted) continue;
-    // At left / wanted of its speed until it or the newcomer ends.
-    const auto lost = wanted - left;
+    const std::uint32_t share = std::clamp<std::uint32_t>(was.share, 1, kWholeShare);
+    const Rate rate =
+        SlowerOf(RateOf(share, newcomer.share), newcomer.held ? was.memory : 0, newcomer.memory);
+    if (rate.granted >= rate.wanted) continue;
+    // At granted / wanted of its speed until it or the newcomer ends.
+    const std::uint32_t lost = rate.wanted - rate.granted;
     const Duration beside = newcomer.end - from;
-    auto slower = static_cast<std::int64_t>(static_cast<base::Wide>(beside.ps) * lost / wanted);
-    if (left > 0) {
-      const auto whole =
-          static_cast<std::int64_t>(static_cast<base::Wide>((at->end - from).ps) * lost / left);
+    auto slower =
+        static_cast<std::int64_t>(static_cast<base::Wide>(beside.ps) * lost / rate.wanted);
+    if (rate.granted > 0) {
+      const auto whole = static_cast<std::int64_t>(static_cast<base::Wide>((at->end - from).ps) *
+                                                   lost / rate.granted);
       slower = std::min(slower, whole);
     }
     at->end = at->end + Duration{slower};
@@ -134,25 +163,6 @@ Duration Contention::Push(std::deque<Window>& windows, const Window& newcomer) c
   }
   return windows.back().end - before;
 }
-
-namespace {
-
-// Work progresses at granted / wanted of its speed.
-struct Rate {
-  std::uint32_t granted;
-  std::uint32_t wanted;
-};
-
-Rate RateOf(std::uint32_t wanted, std::uint32_t used) {
-  const std::uint32_t free = used >= kWholeShare ? 0 : kWholeShare - used;
-  return {std::min(free, wanted), wanted};
-}
-
-bool IsSlower(Rate a, Rate b) {
-  return std::uint64_t{a.granted} * b.wanted < std::uint64_t{b.granted} * a.wanted;
-}
-
-}  // namespace
 
 // Walks from boundary to boundary of the windows; between two the rate is constant.
 SimTime Contention::FindEnd(const Request& request) const {
@@ -173,10 +183,7 @@ SimTime Contention::FindEnd(const Request& request) const {
         boundary = std::min(boundary, window->start);
       }
     }
-    Rate rate = RateOf(share, used);
-    const Rate of_memory = RateOf(memory, used_memory);
-    if (memory > 0 && IsSlower(of_memory, rate)) rate = of_memory;
-    const auto [granted, wanted] = rate;
+    const auto [granted, wanted] = SlowerOf(RateOf(share, used), memory, used_memory);
     if (granted == 0) {
       now = boundary;
       continue;

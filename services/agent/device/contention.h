@@ -20,11 +20,13 @@
 //     may have seen; the delay falls on what its stream does next. Work inside a graph cannot be
 //     pushed and keeps its share.
 //   * Memory: the same leftover policy for the share of its bandwidth that work takes when alone;
-//     of multiprocessors and memory, the scarcer one counts. What fits in L2 takes none.
+//     of multiprocessors and memory, the scarcer one counts. What fits in L2 takes none. A
+//     collective takes its bytes of the memory as it takes multiprocessors, from what was issued
+//     before it and from what comes later.
 //   * Copy engines: one copy a direction at a time, in program order.
-// Not modelled: memory bandwidth of collectives, what work loses in a shared L2, how long blocks of
-// lower priority take to end. Among streams of one priority, a kernel also waits for kernels that
-// were issued before it and start later.
+// Not modelled: what work loses in a shared L2, what a collective loses beside kernels, how long
+// blocks of lower priority take to end. Among streams of one priority, a kernel also waits for
+// kernels that were issued before it and start later.
 #pragma once
 
 #include <cstdint>

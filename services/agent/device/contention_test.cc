@@ -206,6 +206,53 @@ TEST_F(ContentionTest, WhatMemoryLeavesIsEnoughForAKernelThatMultiprocessorsBoun
       UsLong(12));
 }
 
+// Collectives of a quarter of the multiprocessors and three eighths of the memory's bandwidth.
+class CollectiveMemoryTest : public ContentionTest {
+ protected:
+  Duration PlaceBound(std::uint32_t memory) {
+    return contention_
+        .Place({.lane = first_, .memory = memory, .start = Us(0), .alone = UsLong(20)})
+        .span;
+  }
+  Duration HoldAt(std::int64_t start_us, std::int64_t us) {
+    const auto delayed = contention_.Hold(
+        {.lane = second_, .share = 256, .memory = 384, .start = Us(start_us), .alone = UsLong(us)});
+    return delayed.empty() ? Duration{} : delayed.front().by;
+  }
+};
+
+TEST_F(CollectiveMemoryTest, AKernelThatMemoryBoundsGetsTheBandwidthThatACollectiveLeaves) {
+  HoldAt(0, 16);
+
+  // 16 us at five eighths of the speed do 10 us of the work; the other 10 us run freely.
+  EXPECT_EQ(PlaceBound(1024), UsLong(26));
+}
+
+TEST_F(CollectiveMemoryTest, AKernelThatNeedsLittleMemoryLosesMultiprocessorsAlone) {
+  HoldAt(0, 16);
+
+  EXPECT_EQ(PlaceBound(512), UsLong(24)) << "three quarters, of which 640 of 1024 are no less";
+}
+
+TEST_F(CollectiveMemoryTest, ACollectiveTakesItsBytesAlsoFromWhatWasIssuedBefore) {
+  PlaceBound(1024);
+
+  EXPECT_EQ(HoldAt(4, 8), UsLong(3)) << "8 us at five eighths of the speed";
+  EXPECT_EQ(HoldAt(18, 30), UsLong(3)) << "of 5 us that are left";
+}
+
+TEST_F(CollectiveMemoryTest, APriorityOfBlocksIsNoneOfBytes) {
+  const int urgent = contention_.AddLane(Contention::Delay::kPossible, /*priority=*/-1);
+  PlaceBound(1024);
+
+  const auto placed = contention_.Place(
+      {.lane = urgent, .share = 256, .memory = 1024, .start = Us(4), .alone = UsLong(8)});
+
+  EXPECT_EQ(placed.span, UsLong(8));
+  ASSERT_EQ(placed.delayed.size(), 1u);
+  EXPECT_EQ(placed.delayed[0].by, UsLong(2)) << "8 us without a quarter of the multiprocessors";
+}
+
 TEST_F(ContentionTest, HalfAGpuEachRunSideBySide) {
   EXPECT_EQ(Place(first_, 0, 10, 512), UsLong(10));
   EXPECT_EQ(Place(second_, 0, 10, 512), UsLong(10));

@@ -77,6 +77,21 @@ Signal Dispatcher::AddCallback(const Place& place, const Signal& after) {
   return AddWork(place, after, work, OpKind::kCallback);
 }
 
+namespace {
+
+// The share of the memory's bandwidth that the collective takes over its isolated estimate.
+std::uint32_t MemoryShare(const Traits& gpu, const Collective& collective) {
+  if (gpu.memory_bytes_per_second == 0 || collective.estimate.ps <= 0) return 0;
+  constexpr base::Wide kPsPerSecond = 1'000'000'000'000;
+  const auto could =
+      static_cast<base::Wide>(gpu.memory_bytes_per_second) * collective.estimate.ps / kPsPerSecond;
+  const auto moved = static_cast<base::Wide>(collective.memory_bytes);
+  if (moved >= could) return moved > 0 ? kWholeShare : 0;
+  return static_cast<std::uint32_t>(moved * kWholeShare / could);
+}
+
+}  // namespace
+
 // By value: `after` may lie in the table, which a new communicator lets grow.
 Signal Dispatcher::AddCollective(const Place& place, Signal after, const Collective& collective) {
   EmulatedGpu& gpu = (*parts_.gpus)[place.device];
@@ -89,13 +104,18 @@ Signal Dispatcher::AddCollective(const Place& place, Signal after, const Collect
   const SimTime local = std::max(input.local + gap, place.host_ready);
   const auto share = std::min<std::uint64_t>(
       kWholeShare, std::uint64_t{collective.channels} * kWholeShare / gpu.traits.multiprocessors);
+  const std::uint32_t memory = MemoryShare(gpu.traits, collective);
   const auto delayed = gpu.contention.Hold({.lane = place.lane,
                                             .share = static_cast<std::uint32_t>(share),
+                                            .memory = memory,
                                             .start = local,
                                             .alone = collective.estimate,
                                             .issued = place.host_clock});
   for (const Contention::Delayed& lane : delayed) parts_.streams->Delay(place.device, lane);
-  gpu.history.Add({.start = local, .end = local + collective.estimate, .clock = gpu.power.clock()},
+  gpu.history.Add({.start = local,
+                   .end = local + collective.estimate,
+                   .memory = memory,
+                   .clock = gpu.power.clock()},
                   place.host_clock);
   const ResolvedOp op{.sequence = next_sequence_++,
                       .stream = place.stream,

@@ -65,6 +65,21 @@ TEST_F(DispatcherTest, ACallbackTakesItsFixedCost) {
   EXPECT_EQ(sink_.ops.at(0).kind, OpKind::kCallback);
 }
 
+TEST_F(DispatcherTest, KernelsLackTheBandwidthThatACollectiveTakes) {
+  ASSERT_TRUE(streams_.Create(0, 1, true).has_value());
+  gpus_[0].traits.memory_bytes_per_second = 2'000'000'000'000;
+  Collective gather = AllReduce(1);
+  gather.memory_bytes = 80'000'000;  // Of the 200 MB that memory moves in its 100 us.
+  dispatcher_.AddCollective(PlaceAt(0, 1), {}, gather);
+  EXPECT_NEAR(static_cast<double>(gpus_[0].history.Before(Us(200)).memory_ps), 40e6, 0.1e6);
+  Work bound = Kernel(30);
+  bound.memory = kWholeShare;
+
+  const Signal end = dispatcher_.AddWork(PlaceAt(0), {}, bound);
+
+  EXPECT_NEAR(static_cast<double>((end.at - Us(3)).ps), 50e6, 0.1e6);
+}
+
 TEST_F(DispatcherTest, CollectivesOfOneCommunicatorQueueAcrossStreams) {
   ASSERT_TRUE(streams_.Create(0, 1, true).has_value());
   Issue(1);

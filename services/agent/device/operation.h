@@ -18,6 +18,7 @@ struct Traits {
   base::Duration gemm_graph_gap;  // ...and before a GEMM there, where it is longer.
   base::Duration callback_cost;   // A host function in a stream.
   std::uint32_t multiprocessors = 1;
+  std::uint64_t memory_bytes_per_second = 0;  // That large kernels attain; 0: no sharing of it.
   PowerTraits power;
   // Work that the clock bounds lasts so many millionths longer than it says; negative: shorter.
   std::int32_t slowness = 0;
@@ -53,6 +54,7 @@ struct Collective {
   base::Duration at_least;     // From when this device is ready: whatever others do, not shorter.
   bool tells_bound = false;    // Sink::CollectiveBounded hears how early it can be ready.
   std::uint32_t channels = 0;  // Multiprocessors it occupies.
+  std::uint64_t memory_bytes = 0;  // Read and written in this GPU's memory meanwhile.
   std::uint32_t tag = 0;
 };
 

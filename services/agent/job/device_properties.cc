@@ -190,6 +190,8 @@ device::PowerTraits PowerOf(const timing::v1::Gpu& gpu, double limit_watts) {
 
 std::vector<device::Traits> TraitsOf(const timing::v1::Gpu& gpu, double power_limit_watts,
                                      std::size_t count) {
+  const double attained =
+      std::clamp(gpu.attained_memory_share(), 0.0, 1.0) * gpu.memory_bytes_per_second();
   const device::Traits traits{
       .launch_latency = {static_cast<std::int64_t>(gpu.launch_latency_picoseconds())},
       .launch_gap = {static_cast<std::int64_t>(gpu.launch_gap_picoseconds())},
@@ -197,6 +199,7 @@ std::vector<device::Traits> TraitsOf(const timing::v1::Gpu& gpu, double power_li
       .gemm_graph_gap = {static_cast<std::int64_t>(gpu.gemm_graph_gap_picoseconds())},
       .callback_cost = kCallbackCost,
       .multiprocessors = gpu.multiprocessors(),
+      .memory_bytes_per_second = static_cast<std::uint64_t>(attained),
       .power = PowerOf(gpu, power_limit_watts)};
   return std::vector<device::Traits>(count, traits);
 }

@@ -61,6 +61,16 @@ TEST(DevicePropertiesTest, AnotherPowerLimitIsWhatNvmlAndTheEngineSee) {
   EXPECT_EQ(TraitsOf(gpu, 500, 1)[0].power.floor_milliwatts, 126'000);
 }
 
+TEST(DevicePropertiesTest, TheEngineSharesTheBandwidthThatIsAttained) {
+  timing::v1::Gpu gpu;
+  gpu.set_multiprocessors(132);
+  gpu.set_memory_bytes_per_second(2'400'000'000'000);
+  EXPECT_EQ(TraitsOf(gpu, 0, 1)[0].memory_bytes_per_second, 0u) << "its durations are fixed";
+
+  gpu.set_attained_memory_share(0.75);
+  EXPECT_EQ(TraitsOf(gpu, 0, 1)[0].memory_bytes_per_second, 1'800'000'000'000u);
+}
+
 TEST(DevicePropertiesTest, ARatioToThisMachineScalesCountedCostsByItsSpeed) {
   const auto slow =
       CostsOf(AJob(controller::v1::HostModel::COUNTED, /*cpu_speed=*/1, /*speed_ratio=*/0.1));

@@ -51,7 +51,8 @@ std::optional<CostQuestions::Estimate> CostQuestions::FindEstimate(
     if (!answer.has_value()) return on_lost_(answer.error());
     estimates_[key] = {.duration = TimeOf(answer->duration_picoseconds()) - base::SimTime{},
                        .channels = answer->channels(),
-                       .at_least = TimeOf(answer->at_least_picoseconds()) - base::SimTime{}};
+                       .at_least = TimeOf(answer->at_least_picoseconds()) - base::SimTime{},
+                       .memory_bytes = answer->memory_bytes()};
   });
   return std::nullopt;
 }

@@ -156,7 +156,8 @@ device::Collective CollectiveCalls::Issue(std::uint32_t id, PreparedCall* call) 
           .estimate = call->estimate.duration,
           .at_least = LeastOf(*call),
           .tells_bound = IsLoneSend(*call),
-          .channels = call->estimate.channels};
+          .channels = call->estimate.channels,
+          .memory_bytes = call->estimate.memory_bytes};
 }
 
 std::unique_ptr<timeline::Collective> CollectiveCalls::ShownOf(const Communicator& communicator,

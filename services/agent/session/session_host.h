@@ -31,7 +31,8 @@ class SessionHost {
   struct CollectiveEstimate {
     base::Duration duration;
     std::uint32_t channels = 0;
-    base::Duration at_least;  // Once its members are ready, whatever else is on the fabric.
+    base::Duration at_least;         // Once its members are ready, whatever else is on the fabric.
+    std::uint64_t memory_bytes = 0;  // Read and written in the memory of a member's GPU.
   };
   virtual std::optional<CollectiveEstimate> FindEstimate(std::uint64_t communicator,
                                                          const network::v1::Operation& op) = 0;

@@ -25,6 +25,8 @@ struct Cost {
   // Least time that it takes, whatever else is on the links and whatever fails or recovers, if the
   // links' rates are known; else nothing.
   base::Duration at_least;
+  // Of memory_use.h, in a GPU of a member; 0: nothing that others would notice.
+  std::uint64_t memory_bytes = 0;
 
   base::Duration Total() const { return latency + transfer; }
 };

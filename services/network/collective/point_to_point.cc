@@ -118,6 +118,20 @@ Duration LeastTransferTime(const Shape& shape, std::uint64_t bytes) {
   return least;
 }
 
+Cost CostOfAnyTransfer(const Shape& shape, std::uint64_t bytes) {
+  const Span span = shape.nodes > 1   ? Span::kBetweenServers
+                    : shape.ranks > 1 ? Span::kSameServer
+                                      : Span::kSameGpu;
+  const TransferCost cost = TransferCostOf(shape, span, bytes);
+  return {.latency = cost.latency,
+          .transfer = base::TransferTime(bytes, cost.bytes_per_second),
+          .algorithm = Algorithm::kPointToPoint,
+          .protocol = cost.protocol,
+          .channels = cost.channels,
+          .relative_error = cost.relative_error,
+          .at_least = LeastTransferTime(shape, bytes)};
+}
+
 Cost ExchangeCost(const Call& call, const Shape& shape) {
   CHECK(shape.ranks > 1);
   const double part = static_cast<double>(call.bytes) / shape.ranks;

@@ -32,6 +32,10 @@ TransferCost TransferCostBetween(const topology::Topology& topology, const Shape
 // Returns the time of a transfer between any two members, alone on the fabric.
 base::Duration LeastTransferTime(const Shape& shape, std::uint64_t bytes);
 
+// Returns a transfer between some pair of members, alone on the fabric. Where it is not said which,
+// the slowest kind of link that the communicator has counts.
+Cost CostOfAnyTransfer(const Shape& shape, std::uint64_t bytes);
+
 // All-to-all, gather and scatter as one call: rounds of transfers, bound by a member's ports.
 // Requires: shape.ranks > 1.
 Cost ExchangeCost(const Call& call, const Shape& shape);

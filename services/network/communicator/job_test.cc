@@ -400,6 +400,7 @@ TEST_F(JobTest, EstimatesWithoutStartingAnything) {
   ASSERT_TRUE(cost.has_value());
   EXPECT_GT(cost->Total().ps, 0);
   EXPECT_EQ(cost->at_least, cost->Total()) << "every link gives its ranks all that they can use";
+  EXPECT_GT(cost->memory_bytes, std::uint64_t{1} << 20);
   EXPECT_TRUE(recorder_.started.empty());
   EXPECT_EQ(job_.Estimate(99, Sum(id, 0, 1).operation).error().code, base::ErrorCode::kNotFound);
 }

@@ -461,21 +461,12 @@ Result<Cost> Job::Estimate(std::uint64_t id, const Operation& operation) const {
                                             LoadOf(operation, communicator.shape), cost);
     cost.at_least = cost.Total();
     cost.transfer = collective::TimeOver(topology_, uses, cost.transfer);
+    cost.memory_bytes = MemoryBytesOf(operation, communicator.shape);
     return cost;
   }
-  // Which rank asks is not said: the slowest kind of link that the communicator has counts.
-  const collective::Span span = communicator.shape.nodes > 1 ? collective::Span::kBetweenServers
-                                : size > 1                   ? collective::Span::kSameServer
-                                                             : collective::Span::kSameGpu;
-  const std::uint64_t bytes = BytesOf(operation);
-  const collective::TransferCost cost = collective::TransferCostOf(communicator.shape, span, bytes);
-  return Cost{.latency = cost.latency,
-              .transfer = base::TransferTime(bytes, cost.bytes_per_second),
-              .algorithm = collective::Algorithm::kPointToPoint,
-              .protocol = cost.protocol,
-              .channels = cost.channels,
-              .relative_error = cost.relative_error,
-              .at_least = collective::LeastTransferTime(communicator.shape, bytes)};
+  Cost cost = collective::CostOfAnyTransfer(communicator.shape, BytesOf(operation));
+  cost.memory_bytes = MemoryBytesOf(operation, communicator.shape);
+  return cost;
 }
 
 // Forgets a communicator that nobody can call or hear of any more.

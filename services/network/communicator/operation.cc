@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "services/base/text.h"
+#include "services/network/collective/memory_use.h"
 #include "services/network/communicator/element.h"
 #include "services/network/communicator/reduction.h"
 
@@ -42,6 +43,16 @@ std::uint64_t BytesOf(const Operation& operation) {
   std::uint64_t received = 0;
   for (const TransferCall& call : operation.transfers) (call.send ? sent : received) += call.bytes;
   return operation.transfers.empty() ? operation.bytes : std::max(sent, received);
+}
+
+std::uint64_t MemoryBytesOf(const Operation& operation, const collective::Shape& shape) {
+  if (operation.kind != Kind::kPointToPoint) {
+    return collective::MemoryBytes({.kind = operation.kind, .bytes = operation.bytes}, shape);
+  }
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;
+  for (const TransferCall& call : operation.transfers) (call.send ? sent : received) += call.bytes;
+  return collective::TransferMemoryBytes(shape, sent, received);
 }
 
 collective::Load LoadOf(const Operation& operation, const collective::Shape& shape) {

@@ -46,6 +46,9 @@ std::uint64_t ValueBytesMax(const Operation& operation);
 // Returns what a member sends or receives, whichever is more.
 std::uint64_t BytesOf(const Operation& operation);
 
+// Returns what its kernel reads and writes in the memory of a member's GPU.
+std::uint64_t MemoryBytesOf(const Operation& operation, const collective::Shape& shape);
+
 // Returns what links carry of a collective between members of this shape.
 collective::Load LoadOf(const Operation& operation, const collective::Shape& shape);
 

@@ -373,6 +373,7 @@ v1::EstimateCollectiveResponse ToProto(const collective::Cost& cost) {
   response.set_algorithm(std::string(Name(cost.algorithm)));
   response.set_protocol(std::string(Name(cost.protocol)));
   response.set_at_least_picoseconds(static_cast<std::uint64_t>(cost.at_least.ps));
+  response.set_memory_bytes(cost.memory_bytes);
   return response;
 }
 
