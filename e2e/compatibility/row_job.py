@@ -84,25 +84,29 @@ def complaint(ended):
 
 def usual_seconds(picoseconds):
     """Returns the median of the iterations that are alike: those within a twentieth of the middle of the shortest
-    interval that holds half of them. The controller finds the repeating iterations in another way."""
+    interval that holds more than half of them. The controller finds the repeating iterations in another way. None: that
+    interval is wider than a twentieth of its middle, so that no iteration repeats, as in a program that trains several
+    things after one another."""
     ordered = sorted(picoseconds)
     half = len(ordered) // 2
     low = min(range(len(ordered) - half), key=lambda at: ordered[at + half] - ordered[at])
     middle = (ordered[low] + ordered[low + half]) / 2
-    return (
-        statistics.median(x for x in ordered if abs(x - middle) <= max(middle / 20, ordered[low + half] - middle))
-        / 1e12
-    )
+    if ordered[low + half] - ordered[low] > middle / 20:
+        return None
+    return statistics.median(x for x in ordered if abs(x - middle) <= middle / 20) / 1e12
 
 
 def headline(prediction):
-    """Returns the steady iteration of the report, how far it is from the usual one, and the report's throughput."""
+    """Returns the steady iteration of the report, how far it is from the usual one where there is one, how many are
+    near it, and the report's throughput."""
     seconds = prediction["steadyIteration"]["seconds"]
+    usual = usual_seconds(prediction["iterationPicoseconds"])
     throughput = prediction.get("throughput", {})
     return {
         "seconds": seconds,
-        "deviation": abs(seconds / usual_seconds(prediction["iterationPicoseconds"]) - 1),
         "iterations": prediction["measuredIterations"],
+        "alike": prediction["steadyIteration"]["alike"],
+        **({} if usual is None else {"deviation": abs(seconds / usual - 1)}),
         **{key: throughput[key] for key in ("unit", "perSecond", "source") if key in throughput},
     }
 

@@ -28,6 +28,12 @@ def environments_for(older):
     return main, packages, versions_of(main, packages)
 
 
+def without_a_usual_iteration(result, before):
+    """Returns whether no iteration repeats any more, in a row that had one that does."""
+    had = "deviation" in (before or {}).get("headline", {})
+    return had and "deviation" not in result.get("headline", {})
+
+
 def without_numbers(result):
     """Returns why it stopped, whichever rank and process did."""
     return re.sub(r"\d+", "N", result["message"])
@@ -119,9 +125,13 @@ def test_a_program_does_as_well_as_before(row, world, build, options, keep):
     result |= {"date": str(datetime.date.today()), "version": versions.get(row.package, "?")}
     shown = f"passed {result['passed']} of {result['total']}" if "passed" in result else result["outcome"]
     print(f"{row.key}: {shown} {result.get('message', '')} [{result['wall']} s]")
-    worse = fell_behind(row, result, kept_results().get(row.key))
+    before = kept_results().get(row.key)
+    worse = fell_behind(row, result, before)
     keep(row.key, result)
     assert not worse, f"worse than before: {worse}"
+    assert not without_a_usual_iteration(result, before), "no iteration repeats any more"
     if shown := result.get("headline"):
         print(f"{row.key}: headline {shown}")
-        assert shown["deviation"] <= HEADLINE_ERROR
+        if "deviation" in shown:
+            assert shown["deviation"] <= HEADLINE_ERROR
+            assert 2 * shown["alike"] >= shown["iterations"], "the report says that no iteration repeats"

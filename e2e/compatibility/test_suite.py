@@ -31,11 +31,25 @@ def test_the_usual_iteration_is_that_of_those_that_repeat():
     assert row_job.usual_seconds([2e9]) == pytest.approx(0.002)
 
 
+def test_of_iterations_of_several_kinds_none_is_usual():
+    plain, half, quarter = 48 * [0.41e9], 24 * [0.62e9], 24 * [0.83e9]
+    assert row_job.usual_seconds([*plain, *half, *quarter]) is None
+    assert row_job.usual_seconds([*plain, 0.42e9, *half]) == pytest.approx(0.41e-3)
+    shown = row_job.headline(
+        {
+            "measuredIterations": 96,
+            "iterationPicoseconds": [*plain, *half, *quarter],
+            "steadyIteration": {"seconds": 0.41e-3, "alike": 48},
+        }
+    )
+    assert "deviation" not in shown and shown["alike"] == 48
+
+
 def test_a_headline_that_is_a_mean_over_evaluations_deviates():
     iterations = [164_000_000_000, *8 * [100_000_000_000]]
     prediction = {"measuredIterations": 9, "iterationPicoseconds": iterations}
     for seconds, deviation in ((0.1, 0), (sum(iterations) / 9e12, 0.071)):
-        shown = row_job.headline(prediction | {"steadyIteration": {"seconds": seconds}})
+        shown = row_job.headline(prediction | {"steadyIteration": {"seconds": seconds, "alike": 8}})
         assert shown["deviation"] == pytest.approx(deviation, abs=1e-3)
 
 

@@ -156,6 +156,18 @@ std::string FormatExtraWork(const json& prediction) {
   return text;
 }
 
+// Says when the first figure stands for too few of the iterations.
+std::string FormatUnlikeness(const json& prediction) {
+  constexpr std::int64_t kShownBy = 3;  // Iterations that can show which of them repeat.
+  const json& alike = At(prediction, {"steadyIteration", "alike"});
+  const std::int64_t measured = CountAt(prediction, {"measuredIterations"});
+  if (!alike.is_number_integer() || measured < kShownBy) return "";
+  const std::int64_t count = CountAt(prediction, {"steadyIteration", "alike"});
+  if (2 * count >= measured) return "";
+  return Line("", StrCat("no iteration repeats: ", count, " of ", measured,
+                         " are within a twentieth of this median"));
+}
+
 std::string FormatTimes(const json& prediction) {
   const json& time = At(prediction, {"iterationSeconds"});
   if (!time.is_object()) return "";
@@ -164,7 +176,7 @@ std::string FormatTimes(const json& prediction) {
                                   FormatSeconds(headline.low), " to ", FormatSeconds(headline.high),
                                   "   p50 ", FormatSeconds(NumberAt(time, {"p50"})), "   p90 ",
                                   FormatSeconds(NumberAt(time, {"p90"})))) +
-         FormatExtraWork(prediction) + FormatUnevenness(prediction);
+         FormatUnlikeness(prediction) + FormatExtraWork(prediction) + FormatUnevenness(prediction);
 }
 
 std::string FormatHostTime(const json& prediction) {

@@ -229,6 +229,19 @@ TEST(ReportTest, TellsEverythingOfACompleteJob) {
 )");
 }
 
+TEST(ReportTest, SaysThatNoIterationRepeatsWhereFewAreNearTheMedian) {
+  json job = CompleteJob();
+  json& steady = job["status"]["prediction"]["steadyIteration"];
+  steady["alike"] = 2;
+  EXPECT_NE(FormatReport(job).find(
+                "no iteration repeats: 2 of 5 are within a twentieth of this median\n"),
+            std::string::npos);
+  steady["alike"] = 3;
+  EXPECT_EQ(FormatReport(job).find("no iteration repeats"), std::string::npos);
+  steady.erase("alike");
+  EXPECT_EQ(FormatReport(job).find("no iteration repeats"), std::string::npos) << "not known";
+}
+
 TEST(ReportTest, SaysWhenTheMeanStandsForNoIterationAndWhatTheOddOneDid) {
   json job = CompleteJob();
   job["status"]["prediction"]["iterationSeconds"]["p50"] = 0.082;

@@ -36,7 +36,8 @@ std::vector<const Measurement::Iteration*> Measurement::AddSteady(
   prediction->steady = {.seconds = steady.seconds,
                         .low = mean.low * scale,
                         .high = mean.high * scale,
-                        .count = static_cast<std::uint32_t>(repeating.size())};
+                        .count = static_cast<std::uint32_t>(repeating.size()),
+                        .alike = static_cast<std::uint32_t>(steady.alike)};
   prediction->extra_work = std::move(steady.extra);
   return repeating;
 }

@@ -208,7 +208,8 @@ void AddSteady(const Prediction& prediction, json* out) {
   (*out)["steadyIteration"] = {{"seconds", steady.seconds},
                                {"low", steady.low},
                                {"high", steady.high},
-                               {"count", steady.count}};
+                               {"count", steady.count},
+                               {"alike", steady.alike}};
   for (const ExtraWork& extra : prediction.extra_work) {
     json& entry = (*out)["extraWork"].emplace_back();
     entry = {{"what", extra.what},

@@ -1,9 +1,10 @@
 // Extra work is rare and large, which spoils a mean and a standard deviation; median and MAD
 // (median absolute deviation) hardly move. With fewer than three iterations no majority shows what
-// repeats, so all count as repeating. The kind of extra work is derived from differences to the
-// median of each part, over repeating iterations alone. A checkpoint is recognized by the time of
-// additional copies to the host; saving a rank's parameters takes at least their size over the rate
-// of PCIe, as no copy is faster.
+// repeats, so all count as repeating. The largest kind is only looked for where the median stands
+// for none. The kind of extra work is derived from differences to the median of each part, over
+// repeating iterations alone. A checkpoint is recognized by the time of additional copies to the
+// host; saving a rank's parameters takes at least their size over the rate of PCIe, as no copy is
+// faster.
 #include "services/controller/job/steady.h"
 
 #include <algorithm>
@@ -86,6 +87,35 @@ std::uint32_t DistanceOf(const std::vector<std::size_t>& positions) {
   return static_cast<std::uint32_t>(distance);
 }
 
+// Positions of the iterations within a twentieth of a time, in order.
+std::vector<std::size_t> PositionsNear(const std::vector<double>& lengths, double time) {
+  std::vector<std::size_t> near;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    if (std::abs(lengths[i] - time) <= kExtraShare * time) near.push_back(i);
+  }
+  return near;
+}
+
+// Returns the most iterations that are near one of them; of several as many, the shortest.
+std::vector<std::size_t> LargestKind(const std::vector<double>& lengths) {
+  std::vector<double> sorted = lengths;
+  std::ranges::sort(sorted);
+  double middle = 0;
+  std::ptrdiff_t largest = 0;
+  for (const double length : sorted) {
+    const auto begin = std::ranges::lower_bound(sorted, (1 - kExtraShare) * length);
+    const auto end = std::ranges::upper_bound(sorted, (1 + kExtraShare) * length);
+    if (end - begin <= largest) continue;
+    largest = end - begin;
+    middle = length;
+  }
+  return PositionsNear(lengths, middle);
+}
+
+bool IsHalf(const std::vector<std::size_t>& positions, const std::vector<double>& lengths) {
+  return 2 * positions.size() >= lengths.size();
+}
+
 }  // namespace
 
 Steady FindSteady(std::span<const IterationWork> iterations) {
@@ -95,16 +125,23 @@ Steady FindSteady(std::span<const IterationWork> iterations) {
   std::vector<double> distances;
   for (const double length : lengths) distances.push_back(std::abs(length - median));
   const double mad = MedianOf(distances);
+  const bool is_shown = iterations.size() >= kShownBy;
   Steady steady;
   std::vector<std::size_t> longer;
   for (std::size_t i = 0; i < lengths.size(); ++i) {
     const double excess = lengths[i] - median;
-    const bool is_longer =
-        iterations.size() >= kShownBy && excess > kExtraShare * median && IsFar(excess, mad);
+    const bool is_longer = is_shown && excess > kExtraShare * median && IsFar(excess, mad);
     (is_longer ? longer : steady.repeating).push_back(i);
   }
-  const Usual usual = UsualOf(iterations, steady.repeating);
+  Usual usual = UsualOf(iterations, steady.repeating);
+  if (is_shown && !IsHalf(PositionsNear(lengths, usual.parts.length), lengths)) {
+    if (std::vector<std::size_t> kind = LargestKind(lengths); IsHalf(kind, lengths)) {
+      steady.repeating = std::move(kind);
+      usual = UsualOf(iterations, steady.repeating);
+    }
+  }
   steady.seconds = usual.parts.length;
+  steady.alike = PositionsNear(lengths, steady.seconds).size();
   std::map<std::string, std::vector<std::size_t>> by_name;
   for (const std::size_t i : longer) by_name[KindOfWork(iterations[i], usual)].push_back(i);
   for (const auto& [name, positions] : by_name) {

@@ -3,11 +3,15 @@
 //
 // An iteration has extra work when it is longer than the median by more than a twentieth of it and
 // by a modified z-score above 3.5 (unevenness.h). The others repeat; their median is the steady
-// time. Extra work is named by what it consists of: more matrix operations with no more updates of
-// the optimizer are a forward pass alone, an evaluation; copies to the host that take a twentieth
-// of it, or as long as a rank's parameters need over PCIe at least, are a checkpoint. Anything else
-// is named by where its time goes. Work that comes back after the same number of iterations each
-// time is periodic, and costs its mean over that number.
+// time. A program that trains several things after one another has iterations of several kinds, and
+// a median between two kinds is the time of none: where most iterations are further from it than a
+// twentieth, those repeat that are alike within a twentieth, if these are at least half of all.
+// Where no half is alike, nothing repeats: the median stands for all, and its reader is told how
+// few are near it. Extra work is named by what it consists of: more matrix operations with no more
+// updates of the optimizer are a forward pass alone, an evaluation; copies to the host that take a
+// twentieth of it, or as long as a rank's parameters need over PCIe at least, are a checkpoint.
+// Anything else is named by where its time goes. Work that comes back after the same number of
+// iterations each time is periodic, and costs its mean over that number.
 #pragma once
 
 #include <cstdint>
@@ -43,6 +47,7 @@ struct ExtraWork {
 struct Steady {
   double seconds = 0;                  // The median of those that repeat.
   std::vector<std::size_t> repeating;  // Their positions, in order.
+  std::size_t alike = 0;               // Iterations within a twentieth of `seconds`.
   std::vector<ExtraWork> extra;        // Most expensive first.
 };
 

@@ -110,6 +110,36 @@ TEST(SteadyTest, ALongerWaitOfTheHostIsNamedByWhereItsTimeGoes) {
   EXPECT_EQ(FindSteady(steps).extra.at(0).what, "other work of the host");
 }
 
+TEST(SteadyTest, AMedianBetweenTwoKindsOfIterationsIsTheTimeOfNone) {
+  // Trainings after one another: ten iterations of one kind, ten of others.
+  std::vector<IterationWork> steps;
+  for (int i = 0; i < 5; ++i) {
+    steps.push_back(PlainStep(0.100));
+    steps.push_back(PlainStep(0.101));
+  }
+  for (const double length : {0.15, 0.15, 0.15, 0.15, 0.15, 0.16, 0.16, 0.16, 0.2, 0.2}) {
+    steps.push_back(PlainStep(length));
+  }
+
+  const Steady steady = FindSteady(steps);
+
+  EXPECT_DOUBLE_EQ(steady.seconds, 0.1005);
+  EXPECT_THAT(steady.repeating, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9));
+  EXPECT_EQ(steady.alike, 10u);
+}
+
+TEST(SteadyTest, WhereNoHalfIsAlikeTheMedianStandsForAllAndFewAreNearIt) {
+  std::vector<IterationWork> steps;
+  for (const double length : {0.1, 0.1, 0.1, 0.15, 0.17, 0.2, 0.3, 0.3, 0.4})
+    steps.push_back(PlainStep(length));
+
+  const Steady steady = FindSteady(steps);
+
+  EXPECT_DOUBLE_EQ(steady.seconds, 0.17);
+  EXPECT_EQ(steady.repeating.size(), 9u);
+  EXPECT_EQ(steady.alike, 1u);
+}
+
 TEST(SteadyTest, JitterAndShortIterationsAreNoExtraWork) {
   std::vector<IterationWork> jitter;
   for (const double length : {0.080, 0.084, 0.088, 0.100, 0.090})

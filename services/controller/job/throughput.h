@@ -23,6 +23,7 @@ struct SteadyIteration {
   double low = 0;      // The band, as of IterationSeconds.
   double high = 0;
   std::uint32_t count = 0;  // Measured iterations that repeat.
+  std::uint32_t alike = 0;  // Measured iterations within a twentieth of `seconds`.
 };
 
 }  // namespace eidolon::controller::job
