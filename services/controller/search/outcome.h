@@ -1,0 +1,45 @@
+// Makes a row for each point of a search, judges the rows, and says which point is best.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "services/controller/search/points.h"
+#include "services/controller/search/search.h"
+
+namespace eidolon::controller::search {
+
+// Verdicts of rows.
+inline constexpr char kBest[] = "best";
+inline constexpr char kAlike[] = "cannot be told apart";  // Its band and the best one's overlap.
+inline constexpr char kSlower[] = "slower";               // Or "worse", of objectives besides time.
+inline constexpr char kWorse[] = "worse";
+inline constexpr char kExcluded[] = "excluded";  // A condition of subjectTo does not hold.
+inline constexpr char kDoesNotFit[] = "does not fit";
+inline constexpr char kFailed[] = "failed";
+
+// The row of one point. `job` is the document of its job once that is over. It is what the journal
+// keeps, and depends on nothing but the point's job and the prices.
+nlohmann::json RowOf(const Point& point, const nlohmann::json& job, const SearchSpec& spec);
+// The row of a point whose job is refused before it begins.
+nlohmann::json RefusedRowOf(const Point& point);
+
+// Adds "verdict" and "why" to each row, and puts the best first, then by the objective what fits,
+// what is excluded, what does not fit, and what has failed.
+void JudgeRows(const SearchSpec& spec, std::vector<nlohmann::json>* rows);
+
+// The whole result as `eidolon search -o json` prints it.
+struct Findings {
+  const SearchSpec& spec;
+  const Grid& grid;
+  std::vector<nlohmann::json> rows;    // Judged.
+  std::vector<std::string> not_tried;  // Names of points that the budget has left out.
+};
+nlohmann::json ToJson(const Findings& findings);
+// Names the best point and the set that cannot be told apart from it, or says that there is none.
+std::string SummaryOf(const Findings& findings);
+// The point with the verdict "best"; null when there is none.
+const Point* BestOf(const Findings& findings);
+
+}  // namespace eidolon::controller::search

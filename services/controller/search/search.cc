@@ -1,0 +1,284 @@
+// All problems of a document are found in one pass, each with its place, as for jobs and sweeps.
+// What the grid of points adds to them, such as a constraint that divides by zero for one point, is
+// found in points.cc before anything runs. A field of the design that has no effect yet is refused
+// by its name, because a search that ignored it would answer another question.
+#include "services/controller/search/search.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "services/base/text.h"
+#include "services/controller/job/fields.h"
+#include "services/controller/search/fill.h"
+#include "services/controller/search/report_field.h"
+
+namespace eidolon::controller::search {
+namespace {
+
+using base::StrCat;
+using job::Fields;
+using nlohmann::json;
+using Names = std::vector<std::string>;
+
+constexpr std::size_t kValuesMax = 1000;  // Of a parameter.
+constexpr std::size_t kExpressionsMax = 100;
+constexpr double kPriceMax = 1e9;
+constexpr std::int64_t kRangeMax = std::int64_t{1} << 53;  // What JSON keeps exactly.
+
+// The values of {from, to, step} or {from, to, times}.
+std::vector<json> ReadRange(Fields* range) {
+  const std::size_t before = range->ProblemCount();
+  const std::int64_t from = range->Integer("from", {-kRangeMax, kRangeMax}, 0);
+  const std::int64_t to = range->Integer("to", {-kRangeMax, kRangeMax}, 0);
+  const bool multiplies = range->Has("times");
+  const std::int64_t step = range->Integer("step", {1, kRangeMax}, 1);
+  const std::int64_t times = range->Integer("times", {2, kRangeMax}, 2);
+  for (const char* name : {"from", "to"}) {
+    if (!range->Has(name)) range->Report(name, "is required: the first and the last value");
+  }
+  if (multiplies && range->Has("step")) {
+    range->Report("step", "cannot be given together with times; keep one of them");
+  }
+  if (multiplies && from < 1) range->Report("from", "must be at least 1 where values multiply");
+  if (range->Has("to") && to < from) range->Report("to", StrCat("must be at least from, ", from));
+  range->Finish();
+  std::vector<json> values;
+  if (range->ProblemCount() > before) return values;
+  for (std::int64_t value = from; value <= to; value = multiplies ? value * times : value + step) {
+    if (values.size() == kValuesMax) {
+      range->Report("to", StrCat("makes more than ", kValuesMax, " values"));
+      return {};
+    }
+    values.emplace_back(value);
+    if (multiplies && value > to / times) break;  // The product might not fit.
+  }
+  return values;
+}
+
+// The values of one parameter; empty when there is a problem.
+std::vector<json> ReadValues(Fields* entries, const std::string& name) {
+  const json& given = *entries->Find(name);
+  if (given.is_object()) {
+    auto range = entries->Object(name);
+    return ReadRange(&*range);
+  }
+  const std::vector<json> values =
+      given.is_array() ? given.get<std::vector<json>>() : std::vector<json>{given};
+  if (values.empty() || values.size() > kValuesMax) {
+    entries->Report(name, StrCat("must have from 1 to ", kValuesMax, " values"));
+    return {};
+  }
+  std::set<json> seen;
+  for (const json& value : values) {
+    const bool is_text =
+        value.is_string() && value.get_ref<const std::string&>().find('\0') == std::string::npos;
+    if (!is_text && !value.is_number() && !value.is_boolean()) {
+      entries->Report(name, StrCat("must be a list of numbers, texts or truths, or a range such as "
+                                   "{from: 1, to: 8, times: 2}; it has ",
+                                   job::DescribeValue(value)));
+      return {};
+    }
+    if (!seen.insert(value).second) {
+      entries->Report(name, StrCat("has ", job::DescribeValue(value), " twice"));
+      return {};
+    }
+  }
+  return values;
+}
+
+bool IsTakenName(std::string_view name) {
+  return name == kWorld || name == kGpusPerServer || name == kServers ||
+         FindReportField(name) != nullptr;
+}
+
+void ReadSpace(Fields* fields, SearchSpec* spec) {
+  const json* space = fields->Find("space");
+  if (space == nullptr || !space->is_object() || space->empty()) {
+    fields->Report("space", "is required: {NAME: [VALUE, ...]}, used in the job as ${NAME}");
+    return;
+  }
+  Fields entries(*space, fields->pointer() + "/space", fields->problems());
+  std::size_t combinations = 1;
+  for (const auto& [name, unused] : space->items()) {
+    if (!entries.Has(name)) {
+      entries.Report(name, "must have a value");
+    } else if (!IsExpressionName(name)) {
+      entries.Report(
+          name,
+          "must be a name of letters, digits and _ that begins with a letter and is none "
+          "of and, or, not, true and false");
+    } else if (IsTakenName(name)) {
+      entries.Report(name, "is a name that expressions have already: choose another");
+    } else {
+      spec->space.emplace_back(name, ReadValues(&entries, name));
+      combinations *= std::max<std::size_t>(spec->space.back().second.size(), 1);
+    }
+    if (combinations > kCombinationsMax) {
+      fields->Report("space", StrCat("has more than ", kCombinationsMax,
+                                     " combinations: give fewer values, or search in two steps"));
+      return;
+    }
+  }
+}
+
+// Reads one expression, whose names must be of `known`.
+std::optional<Expression> ReadExpression(const json& given, const std::string& pointer,
+                                         const Names& known, job::Problems* problems) {
+  const auto fail = [&](std::string detail) {
+    problems->push_back({pointer, std::move(detail)});
+    return std::nullopt;
+  };
+  if (!given.is_string()) {
+    return fail("must be an expression as text (quote it), not " + job::DescribeValue(given));
+  }
+  auto expression = Expression::Parse(given.get_ref<const std::string&>());
+  if (!expression) return fail(expression.error().message);
+  for (const std::string& name : expression->names()) {
+    if (std::ranges::find(known, name) != known.end()) continue;
+    std::string hint = job::DidYouMean(name, known);
+    return fail(StrCat("'", name, "' is not known", hint.empty() ? "." : hint,
+                       " Names: ", base::Join(known, ", ")));
+  }
+  return std::move(*expression);
+}
+
+std::vector<Expression> ReadExpressions(Fields* fields, std::string_view name, const Names& known) {
+  const json* list = fields->Find(name);
+  if (list == nullptr) return {};
+  const std::string pointer = fields->pointer() + job::PointerTo(name);
+  if (!list->is_array() || list->size() > kExpressionsMax) {
+    fields->Report(name, StrCat("must be a list of at most ", kExpressionsMax,
+                                " expressions, such as ['world % tp == 0']"));
+    return {};
+  }
+  std::vector<Expression> read;
+  for (std::size_t i = 0; i < list->size(); ++i) {
+    auto expression =
+        ReadExpression((*list)[i], StrCat(pointer, "/", i), known, fields->problems());
+    if (expression) read.push_back(std::move(*expression));
+  }
+  return read;
+}
+
+void ReadObjective(Fields* fields, const Names& parameters, SearchSpec* spec) {
+  Names report;
+  for (const ReportField& field : ReportFields()) report.emplace_back(field.name);
+  auto objective = fields->Object("objective");
+  if (!objective) {
+    if (!fields->Has("objective")) {
+      fields->Report("objective", "is required, such as {maximize: tokensPerSecond}");
+    }
+    return;
+  }
+  const bool maximizes = objective->Has("maximize");
+  if (maximizes == objective->Has("minimize")) {
+    objective->Report("maximize", "or minimize is required, and only one of them");
+  }
+  spec->objective.maximize = maximizes;
+  const char* direction = maximizes ? "maximize" : "minimize";
+  if (objective->Has(direction)) spec->objective.field = objective->Choice(direction, report, "");
+  Names known = report;
+  known.insert(known.end(), parameters.begin(), parameters.end());
+  spec->objective.subject_to = ReadExpressions(&*objective, "subjectTo", known);
+  objective->Finish();
+}
+
+void ReadPrices(Fields* fields, SearchSpec* spec) {
+  auto price = fields->Object("price");
+  if (!price) return;
+  for (const auto& [gpu, value] : fields->Find("price")->items()) {
+    if (!value.is_number() || value.get<double>() < 0 || value.get<double>() > kPriceMax) {
+      price->Report(gpu, "must be what an hour of a GPU costs");
+      continue;
+    }
+    spec->prices.emplace_back(gpu, value.get<double>());
+  }
+}
+
+void CheckPrices(Fields* fields, const SearchSpec& spec) {
+  Names used = {spec.objective.field};
+  for (const Expression& condition : spec.objective.subject_to) {
+    used.insert(used.end(), condition.names().begin(), condition.names().end());
+  }
+  for (const std::string& name : used) {
+    if (!name.starts_with("costPer") || !spec.prices.empty()) continue;
+    fields->Report("price", StrCat("is required for ", name, ": {GPU: price of an hour}"));
+    return;
+  }
+}
+
+void ReadBudget(Fields* fields, SearchSpec* spec) {
+  auto budget = fields->Object("budget");
+  if (!budget) return;
+  spec->points_max = static_cast<std::size_t>(
+      budget->Integer("points", {1, static_cast<std::int64_t>(kCombinationsMax)}, 0));
+  spec->wall_seconds_max =
+      static_cast<std::uint64_t>(budget->Integer("wallSeconds", {1, 1'000'000'000}, 0));
+  if (budget->Has("parallel")) {
+    budget->Report("parallel", "is not supported yet: points run one after another");
+  }
+  budget->Finish();
+}
+
+void ReadJob(Fields* fields, SearchSpec* spec) {
+  const json* job = fields->Find("job");
+  if (job == nullptr || !job->is_object()) {
+    fields->Report("job", job == nullptr ? "is required: the spec of a SimulationJob"
+                                         : "must be the spec of a SimulationJob, not " +
+                                               job::DescribeValue(*job));
+    return;
+  }
+  spec->job = *job;
+  const std::string pointer = fields->pointer() + "/job";
+  CheckPlaceholders(*job, pointer, spec->space, fields->problems());
+  Fields entries(*job, pointer, fields->problems());
+  for (const char* name : {"suspend", "ttlSecondsAfterFinished", "replay", "outputs"}) {
+    if (!entries.Has(name)) continue;
+    entries.Report(name,
+                   "cannot be given: a search runs its points itself, and keeps their figures");
+  }
+}
+
+SearchSpec ReadSpec(Fields* fields) {
+  SearchSpec spec;
+  ReadSpace(fields, &spec);
+  Names parameters;
+  for (const auto& [name, values] : spec.space) parameters.push_back(name);
+  ReadJob(fields, &spec);
+  Names known = parameters;
+  for (const std::string_view name : {kWorld, kGpusPerServer, kServers}) known.emplace_back(name);
+  spec.constraints = ReadExpressions(fields, "constraints", known);
+  ReadObjective(fields, parameters, &spec);
+  ReadPrices(fields, &spec);
+  CheckPrices(fields, spec);
+  ReadBudget(fields, &spec);
+  for (const char* name : {"preset", "proposer"}) {
+    if (fields->Has(name)) {
+      fields->Report(name, "is not supported yet: give parameters and constraints yourself");
+    }
+  }
+  fields->Finish();
+  return spec;
+}
+
+}  // namespace
+
+ParsedSearch ParseSearch(const json& document) {
+  ParsedSearch search;
+  if (!document.is_object()) {
+    search.problems.push_back({"", "must be an object, not " + job::DescribeValue(document)});
+    return search;
+  }
+  Fields fields(document, "", &search.problems);
+  search.metadata = job::ReadMetadata(&fields, kSearchKind);
+  if (auto inner = fields.Object("spec")) {
+    search.spec = ReadSpec(&*inner);
+  } else if (!fields.Has("spec")) {
+    fields.Report("spec", "is required");
+  }
+  fields.Finish();
+  return search;
+}
+
+}  // namespace eidolon::controller::search
