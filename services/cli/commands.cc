@@ -22,6 +22,7 @@
 #include "services/cli/explain.h"
 #include "services/cli/target.h"
 #include "services/controller/embedded/controller_host.h"
+#include "services/controller/search/schema.h"
 #include "services/controller/shown/printable.h"
 
 namespace eidolon::cli {
@@ -107,11 +108,13 @@ void AddGuideCommands(CLI::App* app, std::string_view schema, Action* action) {
   CLI::App* explain = app->add_subcommand("explain", "say what a field of a document means");
   explain
       ->add_option("field", *field,
-                   "such as job, job.spec.iterations or cluster.spec.fabric.preset")
+                   "such as job, job.spec.iterations, cluster.spec.fabric.preset or search.spec")
       ->required();
   explain->callback([=] {
     *action = [=] {
-      const auto text = Explain(schema, *field);
+      // A search is a document of this command alone, so REST does not describe it.
+      const bool is_search = *field == "search" || field->starts_with("search.");
+      const auto text = Explain(is_search ? controller::search::SearchSchema() : schema, *field);
       if (!text) return PrintFailure(text.error());
       base::Print(*text);
       return 0;

@@ -33,6 +33,7 @@ void AddReportCommand(CLI::App* app, const Globals* globals, Action* action);
 void AddCompareCommand(CLI::App* app, const Globals* globals, Action* action);
 void AddKernelCommands(CLI::App* app, Action* action);
 void AddReplayCommand(CLI::App* app, const Globals* globals, Action* action);
+void AddSearchCommand(CLI::App* app, const Globals* globals, Action* action);
 void AddSweepCommand(CLI::App* app, const Globals* globals, Action* action);
 void AddWhatIfCommand(CLI::App* app, const Globals* globals, Action* action);
 void AddBenchCommand(CLI::App* app, Action* action);

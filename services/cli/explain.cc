@@ -86,11 +86,13 @@ base::Result<std::string> ExplainIn(const json& document, const std::string& fie
   std::vector<std::string> parts;
   for (const std::string_view part : base::Split(field, '.')) parts.emplace_back(part);
   const json& schemas = document.at(json::json_pointer("/components/schemas"));
-  const bool named = parts[0] == "job" || parts[0] == "cluster" || parts[0] == "sweep";
+  const bool named =
+      parts[0] == "job" || parts[0] == "cluster" || parts[0] == "sweep" || parts[0] == "search";
   if (!named) parts.insert(parts.begin(), "job");
-  const json* at = &schemas.at(parts[0] == "job"     ? "SimulationJob"
-                               : parts[0] == "sweep" ? "SimulationSweep"
-                                                     : "SimulatedCluster");
+  const json* at = &schemas.at(parts[0] == "job"      ? "SimulationJob"
+                               : parts[0] == "sweep"  ? "SimulationSweep"
+                               : parts[0] == "search" ? "SimulationSearch"
+                                                      : "SimulatedCluster");
   std::string path = parts[0];
   for (std::size_t i = 1; i < parts.size(); ++i) {
     const json& fields = Followed(document, *at).value("properties", json::object());

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "services/controller/rest/embedded.h"
+#include "services/controller/search/schema.h"
 
 namespace eidolon::cli {
 namespace {
@@ -29,6 +30,12 @@ TEST(ExplainTest, AnObjectNamesTheFieldsBelow) {
 TEST(ExplainTest, ASweepIsExplainedToo) {
   EXPECT_THAT(Explained("sweep.spec.concurrency"), HasSubstr("at most: 64"));
   EXPECT_THAT(Explained("sweep.status.points"), HasSubstr("\n  headroomBytes  "));
+}
+
+TEST(ExplainTest, ASearchIsExplainedFromItsOwnSchema) {
+  const auto text = Explain(controller::search::SearchSchema(), "search.spec");
+  ASSERT_TRUE(text) << text.error().message;
+  EXPECT_THAT(*text, HasSubstr("\n  constraints  "));
 }
 
 TEST(ExplainTest, APathWithoutADocumentIsOfAJob) {

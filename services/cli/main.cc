@@ -84,6 +84,7 @@ int Run(int argc, char** argv) {
   eidolon::cli::AddKernelCommands(&app, &action);
   eidolon::cli::AddReplayCommand(&app, &globals, &action);
   eidolon::cli::AddWhatIfCommand(&app, &globals, &action);
+  eidolon::cli::AddSearchCommand(&app, &globals, &action);
   eidolon::cli::AddSweepCommand(&app, &globals, &action);
   eidolon::cli::AddBenchCommand(&app, &action);
   eidolon::cli::AddDoctorCommand(&app, &globals, &action);

@@ -112,32 +112,44 @@ std::string Cell(const json& value) {
 
 }  // namespace
 
-std::string SweepCsv(const std::vector<json>& rows) {
-  constexpr const char* kNumbers[] = {
-      "iterationSeconds", "iterationsPerSecond", "tokensPerSecond", "headroomBytes", "gpus",
-      "costPerHour",      "costPerUnit",         "wallSeconds"};
+std::string RowsCsv(const std::vector<json>& rows, const CsvColumns& columns) {
   std::vector<std::string> paths;
   if (!rows.empty()) {
     for (const auto& [path, value] : At(rows.front(), {"point"}).items()) paths.push_back(path);
   }
-  std::string text;
-  for (const std::string& path : paths) text += Cell(path) + ",";
-  text += "phase,reason,replayed,front";
-  for (const char* name : kNumbers) text += StrCat(",", name);
-  text += "\n";
+  std::vector<std::string> heads;
+  for (const std::string& path : paths) heads.push_back(Cell(path));
+  heads.insert(heads.end(), columns.texts.begin(), columns.texts.end());
+  heads.insert(heads.end(), columns.numbers.begin(), columns.numbers.end());
+  std::string text = base::Join(heads, ",") + "\n";
   for (const json& row : rows) {
     const json& point = At(row, {"point"});
+    std::vector<std::string> cells;
     for (const std::string& path : paths) {
-      text += Cell(point.contains(path) ? point[path] : json("")) + ",";
+      cells.push_back(Cell(point.contains(path) ? point[path] : json("")));
     }
-    text += StrCat(Cell(TextAt(row, {"phase"})), ",", Cell(TextAt(row, {"reason"})), ",",
-                   row.value("replayed", false) ? 1 : 0, ",", row.value("front", false) ? 1 : 0);
-    for (const char* name : kNumbers) {
-      text += row.contains(name) ? Print(",%.17g", NumberAt(row, {name})) : ",";
+    for (const char* name : columns.texts) {
+      const json& value = At(row, {name});
+      cells.push_back(value.is_boolean() ? StrCat(value.get<bool>() ? 1 : 0)
+                                         : Cell(TextAt(row, {name})));
     }
-    text += "\n";
+    for (const char* name : columns.numbers) {
+      cells.push_back(row.contains(name) ? Print("%.17g", NumberAt(row, {name})) : "");
+    }
+    text += base::Join(cells, ",") + "\n";
   }
   return text;
+}
+
+std::string SweepCsv(const std::vector<json>& rows) {
+  std::vector<json> whole = rows;
+  for (json& row : whole) {
+    for (const char* name : {"replayed", "front"}) row[name] = row.value(name, false);
+  }
+  return RowsCsv(
+      whole, {.texts = {"phase", "reason", "replayed", "front"},
+              .numbers = {"iterationSeconds", "iterationsPerSecond", "tokensPerSecond",
+                          "headroomBytes", "gpus", "costPerHour", "costPerUnit", "wallSeconds"}});
 }
 
 std::string SweepSvg(const std::vector<json>& rows) {

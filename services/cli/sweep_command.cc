@@ -1,26 +1,19 @@
 // sweep: one job on every combination of values, by replays where a recording answers.
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <system_error>
 
-#include "services/base/regular_file.h"
 #include "services/base/text.h"
 #include "services/base/write_file.h"
 #include "services/cli/commands.h"
 #include "services/cli/follow_sweep.h"
 #include "services/cli/replay_document.h"
 #include "services/cli/replays.h"
+#include "services/cli/results_log.h"
 #include "services/cli/run_document.h"
 #include "services/cli/sweep.h"
 #include "services/cli/sweep_document.h"
@@ -57,43 +50,6 @@ struct SweepFlags {
   EmbeddedOptions embedded;
   std::string output = "table";
   bool submit = false;
-};
-
-// What a sweep has found so far: a line for each point, written before the next one begins, so that
-// a sweep that was killed goes on where it was. A line that was cut off counts for nothing.
-class SweepLog {
- public:
-  explicit SweepLog(std::string path) : path_(std::move(path)) {
-    std::istringstream in(base::ReadRegularFile(path_).value_or(""));
-    std::string line;
-    while (std::getline(in, line)) {
-      json row = json::parse(line, nullptr, /*allow_exceptions=*/false);
-      if (row.is_object() && row.contains("name") && row["name"].is_string()) {
-        const std::string name = row["name"].get<std::string>();
-        rows_[name] = std::move(row);
-      }
-    }
-  }
-
-  bool Has(const std::string& name) const { return rows_.contains(name); }
-  const json& at(const std::string& name) const { return rows_.at(name); }
-  Result<void> Add(const json& row) {
-    const std::string line = "\n" + row.dump() + "\n";
-    const int file = open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    const ssize_t written = file < 0 ? -1 : write(file, line.data(), line.size());
-    int failure = written < 0 ? errno : 0;
-    // Less than all of it is written when the disk becomes full.
-    if (written >= 0 && written < static_cast<ssize_t>(line.size())) failure = ENOSPC;
-    if (failure == 0 && fsync(file) != 0) failure = errno;
-    if (file >= 0) close(file);
-    if (failure != 0) return std::unexpected(base::CannotWrite(path_, failure));
-    rows_[row["name"].get<std::string>()] = row;
-    return {};
-  }
-
- private:
-  std::string path_;
-  std::map<std::string, json> rows_;  // By the point's name.
 };
 
 // Runs the points of one sweep.
@@ -209,7 +165,7 @@ class Sweeper {
   std::string folder_;
   std::string base_;  // Folder that paths of the file are meant from.
   Replays* replays_;
-  SweepLog log_;
+  ResultsLog log_;
   int jobs_ = 0;
 };
 

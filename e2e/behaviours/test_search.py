@@ -1,0 +1,160 @@
+"""Searches: which values of a job's parameters are best, in one command that can be killed at any moment."""
+
+import json
+import pathlib
+import re
+import subprocess
+import time
+
+import pytest
+import yaml
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# An all-reduce of 2 MiB for each step of MORE, and memory of its own.
+STEPS = """
+    import ctypes
+    kept = ctypes.c_void_p()
+    light.good(rank.runtime.cudaMalloc(ctypes.byref(kept), ctypes.c_size_t(int(os.environ["GIB"]) << 30)), "cudaMalloc")
+    for step in range(9):
+        for part in range(int(sys.argv[1])):
+            rank.step(0)
+        print("step", step, flush=True)
+"""
+
+
+class Search:
+    """A document in a folder of its own, and the command on it."""
+
+    def __init__(self, world, **spec):
+        self.world, self.folder = world, world.fresh_folder()
+        self.file, self.results = self.folder / "layouts.yaml", self.folder / "layouts.search"
+        job = yaml.safe_load(world.job(STEPS, ranks=2, measure=3, boundary="{log: 'step \\d+'}", light=True))["spec"]
+        del job["outputs"]
+        job["command"].append("${parts}")
+        job["env"] = [{"name": "GIB", "value": "${gib}"}]
+        self.document = {
+            "apiVersion": "eidolon.dev/v1alpha1",
+            "kind": "SimulationSearch",
+            "metadata": {"name": "layouts"},
+            "spec": {
+                "job": job,
+                "space": {"parts": {"from": 1, "to": 4, "times": 2}, "gib": [1, 500]},
+                "constraints": ["world == 2", "gib < 9 or parts == 1"],
+                "objective": {"minimize": "iterationSeconds"},
+                **spec,
+            },
+        }
+
+    def command(self):
+        self.file.write_text(yaml.safe_dump(self.document))
+        environment = f"PATH={self.world.python}/bin:{self.world.build}/bin:/usr/bin:/bin"
+        return ["env", environment, self.world.build / "bin/eidolon", "search", "-f", self.file]
+
+    def run(self, *words, status=0):
+        done = subprocess.run([*self.command(), *words], capture_output=True, text=True, timeout=300)
+        assert done.returncode == status, f"eidolon search: {done.returncode}: {done.stdout}{done.stderr}"
+        return done
+
+    def journal(self):
+        """Names of the points whose results are kept whole."""
+        file = self.results / "results.jsonl"
+        lines = file.read_text().splitlines() if file.exists() else []
+        return [json.loads(line)["name"] for line in lines if line.startswith("{") and line.endswith("}")]
+
+
+@pytest.fixture(scope="module")
+def found(world):
+    search = Search(world)
+    return search, search.run()
+
+
+def test_a_search_says_time_memory_and_verdict_of_each_point_and_which_is_best(found):
+    search, done = found
+    table = json.loads((search.results / "table.json").read_text())
+    rows = {row["name"]: row for row in table["points"]}
+    verdicts = {name: row["verdict"] for name, row in rows.items()}
+    assert verdicts.pop("gib=500 parts=1") == "does not fit", f"{verdicts}"
+    assert verdicts["gib=1 parts=1"] == "best" and verdicts["gib=1 parts=4"] == "slower", f"{verdicts}"
+    times = [rows[f"gib=1 parts={parts}"]["iterationSeconds"] for parts in (1, 2, 4)]
+    assert times[0] < times[1] < times[2], f"iterations: {times}"
+    assert "needs 50" in rows["gib=500 parts=1"]["why"] and "GiB or more of" in rows["gib=500 parts=1"]["why"], (
+        f"{rows}"
+    )
+    assert table["combinations"] == 6 and [cut["points"] for cut in table["cut"]] == [0, 2], f"{table['cut']}"
+    assert "6 combinations: 2 cut (2 by 'gib < 9 or parts == 1'), 4 tried, 0 not tried" in done.stdout, done.stdout
+    assert "Best is gib=1 parts=1: " in done.stdout, done.stdout
+    assert done.stdout.rstrip().endswith("Its command: GIB=1 python script.py 1"), done.stdout
+    csv = (search.results / "table.csv").read_text().splitlines()
+    assert csv[0].startswith('"gib","parts",verdict,') and len(csv) == 5, f"{csv}"
+
+
+def test_the_best_job_is_ready_to_run(found, world):
+    search, _ = found
+    job = world.server.run((search.results / "best.yaml").read_text(), seconds=300)
+    row = json.loads((search.results / "table.json").read_text())["points"][0]
+    again = job["status"]["prediction"]["steadyIteration"]["seconds"]
+    assert again == row["iterationSeconds"], f"{again}, in the search {row['iterationSeconds']}"
+
+
+def test_another_objective_is_answered_from_what_was_found(found):
+    search, _ = found
+    search.document["spec"]["objective"] = {"minimize": "iterationSeconds", "subjectTo": ["parts > 1"]}
+    done = search.run("-o", "json")
+    assert "eidolon: point" not in done.stderr, done.stderr
+    answer = json.loads(done.stdout)
+    verdicts = {row["name"]: row["verdict"] for row in answer["points"]}
+    assert answer["best"]["point"] == {"gib": 1, "parts": 2}, f"{answer['best']}"
+    assert verdicts["gib=1 parts=1"] == "excluded", f"{verdicts}"
+    search.document["spec"]["job"]["env"].append({"name": "OTHER", "value": "1"})
+    assert "has the results of another job" in search.run(status=1).stderr
+
+
+def test_a_search_that_was_killed_goes_on_and_runs_no_finished_point_twice(world):
+    search = Search(world, constraints=["gib < 9"], space={"parts": [1, 2, 3, 4], "gib": [1, 2]})
+    with subprocess.Popen(search.command(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as first:
+        deadline = time.monotonic() + 300
+        while len(search.journal()) < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        first.kill()
+    known = search.journal()
+    with (search.results / "results.jsonl").open("a") as journal:
+        journal.write('{"name": "gib=2 parts=4", "point"')  # As a kill leaves it that comes while a line is written.
+    done = search.run("-o", "json")
+    rows = json.loads(done.stdout)["points"]
+    assert len(rows) == 8 and all(row["phase"] == "Complete" for row in rows), f"{rows}"
+    asked = done.stderr.count("eidolon: point")
+    assert 2 <= len(known) < 8 and asked == 8 - len(known), f"{known} were known, {asked} were predicted again"
+    assert sorted(search.journal()) == sorted({row["name"] for row in rows}), "a point was predicted twice"
+
+
+def test_a_search_stops_at_its_budget_and_says_what_it_has_not_tried(world):
+    search = Search(world, budget={"points": 2})
+    done = search.run()
+    assert done.stderr.count("eidolon: point") == 2, done.stderr
+    assert "2 points were not tried, because the budget is spent: " in done.stdout, done.stdout
+    search.document["spec"]["budget"] = {"points": 3}
+    done = search.run()
+    assert done.stderr.count("eidolon: point") == 1 and "1 point was not tried" in done.stdout, done.stdout
+
+
+def test_all_problems_of_a_document_are_told_at_once_with_their_places(world):
+    search = Search(world, constraints=["world % prats == 0", "parts ="], budget={"parallel": 2}, halving=True)
+    search.document["spec"]["job"]["command"].append("${tp}")
+    told = search.run(status=1).stderr
+    for place in (
+        "/spec/constraints/0: 'prats' is not known, did you mean 'parts'?",
+        "/spec/constraints/1: '=' at character 7 is not known: write '=='",
+        "/spec/budget/parallel: is not supported yet",
+        "/spec/halving: unknown field",
+        "/spec/job/command/3: 'tp' is not a parameter of space",
+    ):
+        assert place in told, f"{place!r} is missing in {told}"
+    assert not search.results.exists(), "a wrong document has made a folder"
+
+
+def test_the_example_of_the_page_is_the_one_that_is_kept(world):
+    page = (ROOT / "docs/how-to/search.md").read_text()
+    [shown] = re.findall(r'```yaml title="layouts.yaml"\n(.*?)```', page, re.S)
+    kept = (ROOT / "e2e/search/layouts.yaml").read_text()
+    assert shown == kept.split("\n", 1)[1], "docs/how-to/search.md and e2e/search/layouts.yaml differ"
