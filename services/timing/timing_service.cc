@@ -20,6 +20,7 @@
 #include "services/base/log.h"
 #include "services/base/text.h"
 #include "services/base/utc.h"
+#include "services/contract/machine/machine.h"
 #include "services/contract/workload/definition.h"
 #include "services/runtime/grpc_status.h"
 #include "services/timing/count/bounds.h"
@@ -122,10 +123,10 @@ grpc::Status TimingService::FindGpu(const v1::EstimateRequest& request, AskedGpu
   if (!found) return {grpc::StatusCode::INVALID_ARGUMENT, found.error().message};
   gpu.own = *found;
   const double clock = request.clock() == 0 ? 1 : request.clock();
-  if (!(clock >= gpu_model::kClockScaleMin && clock <= gpu_model::kClockScaleMax)) {
+  if (!(clock >= machine::kClockMin && clock <= machine::kClockMax)) {
     return {grpc::StatusCode::INVALID_ARGUMENT,
-            StrCat("clock ", clock, " is not between ", gpu_model::kClockScaleMin, " and ",
-                   gpu_model::kClockScaleMax)};
+            StrCat("clock ", clock, " is not between ", machine::kClockMin, " and ",
+                   machine::kClockMax)};
   }
   if (clock != 1) gpu.scaled = gpu_model::AtClock(*gpu.own, clock);
   return grpc::Status::OK;

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 
+#include "services/contract/machine/machine.h"
+
 namespace eidolon::agent::device {
 
 using base::Duration;
@@ -17,8 +19,6 @@ using base::Wide;
 namespace {
 
 constexpr std::int64_t kWhole = 1024;
-// The lowest clock, as that of clusters (contract/cluster/limits.h).
-constexpr std::int64_t kClockMin = 256;
 constexpr std::int64_t kPsPerMicrosecond = 1'000'000;
 
 // The product avoids 128 bits where 64 are enough, which they are but for operations of seconds.
@@ -86,7 +86,7 @@ void PowerClock::SetClock() {
   clock_ = kWhole;
   std::int64_t power = PowerAt(kWhole);
   if (power > traits_.room_milliwatts) {
-    std::int64_t low = kClockMin;
+    auto low = static_cast<std::int64_t>(machine::kClockMin * kWhole);
     std::int64_t high = kWhole;
     while (high - low > 1) {
       const std::int64_t middle = (low + high) / 2;

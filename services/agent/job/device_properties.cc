@@ -13,6 +13,7 @@
 #include "services/base/hash.h"
 #include "services/base/host_speed/probe.h"
 #include "services/base/text.h"
+#include "services/contract/machine/machine.h"
 
 namespace eidolon::agent::job {
 
@@ -26,8 +27,6 @@ namespace {
 // cuDriverGetVersion of the CUDA release that the shim speaks for.
 constexpr std::uint32_t kCudaVersion = 13020;
 constexpr std::uint32_t kStaticSharedBytes = 48 << 10;
-// CUDA reserves 1 KiB a block since compute capability 8.0.
-constexpr std::uint32_t kReservedSharedBytes = 1 << 10;
 // A host function in a stream: the driver's thread is woken, runs it and tells the GPU.
 constexpr auto kCallbackCost = base::Duration::Microseconds(20);
 // Wall-clock time at virtual time 0 when the job does not say: 2026-01-01 00:00 UTC.
@@ -53,7 +52,8 @@ wire::DeviceProperties PropertiesOf(const timing::v1::Gpu& gpu,
   device.shared_bytes_per_multiprocessor = gpu.shared_bytes_per_multiprocessor();
   device.shared_bytes_per_block = kStaticSharedBytes;
   device.shared_bytes_per_block_optin = gpu.shared_bytes_per_block_optin();
-  device.reserved_shared_bytes_per_block = gpu.compute_major() >= 8 ? kReservedSharedBytes : 0;
+  device.reserved_shared_bytes_per_block =
+      gpu.compute_major() >= 8 ? machine::kReservedSharedBytes : 0;
   device.sm_clock_khz = gpu.boost_clock_megahertz() * 1000;
   device.memory_clock_khz = gpu.memory_clock_megahertz() * 1000;
   device.memory_bus_bits = gpu.memory_bus_bits();

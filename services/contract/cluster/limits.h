@@ -6,13 +6,15 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "services/contract/machine/machine.h"
+
 namespace eidolon::cluster {
 
 inline constexpr std::int64_t kServersMax = 131'072;
 inline constexpr std::int64_t kGpusPerServerMax = 1'024;  // An NVLink rack may count as one server.
 inline constexpr std::int64_t kGpusMax = 1 << 20;         // Of the whole cluster.
-inline constexpr double kGpuClockMin = 0.25;  // As services/timing/gpu_model/at_clock.h.
-inline constexpr double kGpuClockMax = 1.5;
+inline constexpr double kGpuClockMin = machine::kClockMin;
+inline constexpr double kGpuClockMax = machine::kClockMax;
 inline constexpr double kPowerLimitWattsMin = 50;
 inline constexpr double kPowerLimitWattsMax = 5'000;
 inline constexpr std::int64_t kServersPerDomainMax = 256;

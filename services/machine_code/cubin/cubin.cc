@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "services/base/text.h"
+#include "services/contract/machine/machine.h"
 #include "services/machine_code/cubin/attributes.h"
 #include "services/machine_code/cubin/elf_file.h"
 
@@ -27,7 +28,6 @@ using base::StrCat;
 
 constexpr unsigned char kKernelFlag = 0x10;  // st_other of functions that can be launched.
 // From 9.0 on a kernel's shared section begins with the part that the system keeps for itself.
-constexpr std::uint32_t kReservedShared = 1024;
 constexpr std::uint32_t kFirstReserved = 90;
 
 // ABI 7 keeps the architecture in the low byte of the flags, ABI 8 in the second one.
@@ -105,7 +105,8 @@ class Reader {
       if (shared->header.sh_size > kLargestMemory) return TooLarge(shared->name);
       function.static_shared_bytes = static_cast<std::uint32_t>(shared->header.sh_size);
       if (code_.target.architecture >= kFirstReserved) {
-        function.static_shared_bytes -= std::min(function.static_shared_bytes, kReservedShared);
+        function.static_shared_bytes -=
+            std::min(function.static_shared_bytes, machine::kReservedSharedBytes);
       }
     }
     function_of_symbol_.emplace(index, code_.functions.size());

@@ -17,8 +17,6 @@ using sass::Dialect;
 using sass::Operation;
 using sass::Word;
 
-constexpr unsigned kBaseBits = 9;
-
 // Type fields of integer and floating point atomics, 8.x to 9.0.
 constexpr std::uint64_t kUnknownType = ~std::uint64_t{0};
 struct AtomicType {
@@ -45,7 +43,7 @@ std::optional<Word> CanonicalAtomic(Word word, bool returns) {
   // Additions only; the field's fourth bit belongs to the type in 9.0.
   if (word.Bits(87, returns ? 4 : 3) != 0 || word.Bit(76)) return std::nullopt;
   word.Set(73, 4, type.type);
-  word.Set(0, kBaseBits, returns ? 0x1a3 : 0x1a6);
+  word.Set(0, sass::kBaseBits, returns ? 0x1a3 : 0x1a6);
   return word;
 }
 
@@ -62,7 +60,7 @@ std::optional<Word> From80(Word word, Operation operation) {
     case Operation::kImnmx:
       word.Set(72, 2, word.Bit(73) ? 1 : 0);
       word.Set(76, 1, 0);
-      word.Set(0, kBaseBits, 0x048);
+      word.Set(0, sass::kBaseBits, 0x048);
       return word;
     case Operation::kBra:
     case Operation::kBrx:
@@ -75,7 +73,7 @@ std::optional<Word> From80(Word word, Operation operation) {
       if (sass::FormOf(word) != 4) word.Set(24, 8, word.Bits(32, 8));
       return word;
     case Operation::kR2ur:
-      word.Set(0, kBaseBits, 0x0ca);
+      word.Set(0, sass::kBaseBits, 0x0ca);
       return word;
     case Operation::kRed:
       return CanonicalAtomic(word, false);
@@ -108,7 +106,7 @@ std::optional<Word> From100(Word word, Operation operation) {
       constexpr std::uint64_t kMinimum = 4;
       constexpr std::uint64_t kMaximum = 5;
       word.Set(78, 3, word.Bit(79) ? kMinimum : kMaximum);
-      word.Set(0, kBaseBits, 0x1c4);
+      word.Set(0, sass::kBaseBits, 0x1c4);
       return word;
     }
     case Operation::kLdgsts: {  // The size has two bits; its addresses are always wide.

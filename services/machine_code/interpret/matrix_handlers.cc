@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "services/base/small_float.h"
+#include "services/contract/machine/machine.h"
 #include "services/machine_code/interpret/access.h"
 #include "services/machine_code/interpret/float_math.h"
 #include "services/machine_code/interpret/handlers.h"
@@ -15,8 +16,6 @@ namespace {
 using sass::Operation;
 using sass::Word;
 
-constexpr unsigned kMatrixRows = 16;
-constexpr unsigned kColumns = 8;
 constexpr unsigned kMostDepth = 16;
 
 enum class Input : std::uint8_t { kHalf, kBfloat, kTf32 };
@@ -54,8 +53,8 @@ double Number(std::uint32_t bits, unsigned half, Input input) {
 }
 
 struct Factors {
-  std::array<std::array<double, kMostDepth>, kMatrixRows> a;
-  std::array<std::array<double, kMostDepth>, kColumns> b;
+  std::array<std::array<double, kMostDepth>, machine::kMatrixRows> a;
+  std::array<std::array<double, kMostDepth>, machine::kMatrixColumns> b;
 };
 
 // Lane 4g + t holds rows g and g + 8 of A and column g of B, at depths that depend on t.

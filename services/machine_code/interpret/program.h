@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "services/base/error.h"
+#include "services/contract/machine/machine.h"
 #include "services/machine_code/sass/form.h"
 
 namespace eidolon::interpret {
@@ -21,7 +22,7 @@ struct Step;
 // Executes one instruction for the lanes of the mask, which is not empty.
 using Handler = void (*)(Warp& warp, const Step& step, std::uint32_t mask);
 
-inline constexpr unsigned kLanes = 32;
+inline constexpr unsigned kLanes = machine::kWarpLanes;
 using Lanes = std::array<std::uint32_t, kLanes>;
 
 // Registers lie in rows of 32 lanes. Two rows come before register 0: one that is always zero and

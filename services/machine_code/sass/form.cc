@@ -141,12 +141,11 @@ bool IsNarrow(const Word& word, Operation operation, Dialect dialect) {
 }
 
 UniformLoad UniformLoadOf(const Word& word, Dialect dialect) {
-  constexpr std::uint32_t kBase = 0x1ff;
   constexpr std::uint32_t kIndexed = 0x0bb;
   if (dialect == Dialect::k100) {
     return {UniformAt(word, 24, dialect), static_cast<std::uint32_t>(word.Signed(37, 17))};
   }
-  const bool indexed = (word.opcode() & kBase) == kIndexed;
+  const bool indexed = (word.opcode() & kBaseMask) == kIndexed;
   return {indexed ? UniformAt(word, 24, dialect) : kZeroUniform,
           static_cast<std::uint32_t>(word.Bits(38, 16))};
 }

@@ -42,6 +42,10 @@ struct Word {
   constexpr std::uint32_t opcode() const { return static_cast<std::uint32_t>(low & 0xfff); }
 };
 
+// Bits of an opcode that say the operation; those above say the form of its operands.
+inline constexpr unsigned kBaseBits = 9;
+inline constexpr std::uint32_t kBaseMask = (1u << kBaseBits) - 1;
+
 // Numbers that stand for "always zero" and "always true".
 inline constexpr std::uint32_t kZeroRegister = 255;
 inline constexpr std::uint32_t kZeroUniform = 255;

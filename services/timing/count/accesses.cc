@@ -10,8 +10,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <span>
 
+#include "services/contract/machine/machine.h"
 #include "services/timing/count/launch_memory.h"
 #include "services/timing/count/pipes.h"
 
@@ -24,9 +26,8 @@ using interpret::Step;
 using interpret::Warp;
 using sass::Operation;
 
-constexpr unsigned kSectorBits = 5;
-constexpr unsigned kLineBits = 7;
-constexpr unsigned kBanks = 32;
+constexpr unsigned kSectorBits = std::countr_zero(static_cast<unsigned>(machine::kSectorBytes));
+constexpr unsigned kLineBits = std::countr_zero(static_cast<unsigned>(machine::kLineBytes));
 
 // Returns the bytes by the size field of loads and stores.
 unsigned BytesOf(const Step& step) {
@@ -158,33 +159,36 @@ double Accesses::Global(const Lanes& lanes, Kind kind, BlockCounts& counts) {
     counts.colliding_atomics += colliding;
     counts.atomic_rounds += rounds;
   }
-  return missed_lines > 0 ? kDeviceMemoryLatency + 2 * (missed_lines - 1)
-                          : kNearCacheLatency + lines - 1;
+  return missed_lines > 0 ? machine::kDeviceMemoryLatency + 2 * (missed_lines - 1)
+                          : machine::kNearCacheLatency + lines - 1;
 }
 
 double Accesses::Shared(const Lanes& lanes, BlockCounts& counts) {
-  // Lanes whose bytes fill the 128 bytes of a wavefront share it.
-  const unsigned together = std::min(interpret::kLanes, 128 / std::max(lanes.bytes, 4u));
+  // Lanes whose bytes fill a wavefront share it.
+  constexpr unsigned kWord = machine::kSharedWordBytes;
+  constexpr unsigned kWavefrontBytes = machine::kSharedBanks * kWord;
+  const unsigned together =
+      std::min(interpret::kLanes, kWavefrontBytes / std::max(lanes.bytes, kWord));
   double wavefronts = 0;
   for (unsigned first = 0; first < lanes.count; first += together) {
     std::array<std::uint64_t, interpret::kLanes * 4> words;
     unsigned count = 0;
     for (unsigned i = first; i < std::min(lanes.count, first + together); ++i) {
-      for (unsigned at = 0; at < std::max(lanes.bytes, 4u); at += 4) {
-        words[count++] = (lanes.addresses[i] + at) >> 2;
+      for (unsigned at = 0; at < std::max(lanes.bytes, kWord); at += kWord) {
+        words[count++] = (lanes.addresses[i] + at) / kWord;
       }
     }
     std::ranges::sort(words.begin(), words.begin() + count);
     const auto end = std::unique(words.begin(), words.begin() + count);
-    std::array<unsigned, kBanks> banks{};
+    std::array<unsigned, machine::kSharedBanks> banks{};
     unsigned most = 0;
     for (auto word = words.begin(); word != end; ++word) {
-      most = std::max(most, ++banks[*word % kBanks]);
+      most = std::max(most, ++banks[*word % machine::kSharedBanks]);
     }
     wavefronts += most;
   }
   counts.shared_wavefronts += wavefronts;
-  return kSharedLatency + wavefronts - 1;
+  return machine::kSharedLatency + wavefronts - 1;
 }
 
 // Each lane may lead to another memory.
@@ -200,7 +204,7 @@ double Accesses::Generic(Warp& warp, const Step& step, std::uint32_t mask, Kind 
     Lanes& lanes = place.space == interpret::Space::kShared ? shared : global;
     lanes.addresses[lanes.count++] = place.address;
   }
-  double latency = kNearCacheLatency;
+  double latency = machine::kNearCacheLatency;
   if (shared.count > 0) latency = std::max(latency, Shared(shared, counts));
   if (global.count > 0) latency = std::max(latency, Global(global, kind, counts));
   return latency;
@@ -251,7 +255,7 @@ double Accesses::Count(Warp& warp, const Step& step, std::uint32_t mask, BlockCo
   }
   if (operation == Operation::kLdl || operation == Operation::kStl) {
     counts.line_requests += std::max(1u, lanes.bytes / 4);  // Lanes' words lie side by side.
-    return kNearCacheLatency;
+    return machine::kNearCacheLatency;
   }
   if (operation == Operation::kLd || operation == Operation::kSt) {
     return Generic(warp, step, mask, kind, counts);

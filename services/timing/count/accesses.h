@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "services/contract/machine/machine.h"
 #include "services/machine_code/interpret/access.h"
 #include "services/machine_code/interpret/warp.h"
 #include "services/timing/count/counts.h"
@@ -29,9 +30,7 @@ struct RegionTouched {
 class Accesses {
  public:
   // `cached_bytes`: of the multiprocessor's cache, for one block.
-  explicit Accesses(double cached_bytes) : cached_sectors_(cached_bytes / kSectorBytes) {}
-
-  static constexpr double kSectorBytes = 32;
+  explicit Accesses(double cached_bytes) : cached_sectors_(cached_bytes / machine::kSectorBytes) {}
 
   // A block begins; its regions are added to, and where `together` is given its sectors, twice the
   // number and one more for those that are written.

@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <string>
 
+#include "services/contract/machine/machine.h"
 #include "services/timing/count/growth.h"
 #include "services/timing/count/overlap.h"
 #include "services/timing/count/pipes.h"
@@ -31,53 +32,21 @@
 namespace eidolon::timing::count {
 namespace {
 
-// Schedulers of a multiprocessor, each issuing one instruction a clock: CUDA C++ Programming Guide.
-constexpr double kSchedulers = 4;
-// Bytes a clock from L2 to a multiprocessor: NVIDIA A100 whitepaper. On H200 GEMMs got up
-// to 54 (e2e/measured), all multiprocessors together.
-constexpr double kFarCacheBytes = 64;
-constexpr double kSectorBytes = 32;
-// Lines a clock that a slice of L2 looks up: transposing copies of 32 MB, each lane in a line of
-// its own, got 0.91 on H100 (61.2 us) and on H200 (51.2 us; transpose_copy, e2e/measured).
-constexpr double kSliceLines = 0.91;
-constexpr double kOtherLines = 0.7;  // Of each multiprocessor, where memory is no HBM.
-// Lines that the first-level cache looks up at once, by neighbouring addresses: with one a clock a
-// pooling kernel of rows of 11 elements would take 1.44 of what it takes on H200 (e2e/measured).
-constexpr double kLinesAtOnce = 4;
-constexpr double kAtomicsPerClock = 1;  // Of one multiprocessor, lanes that go to L2.
-
-// Until another block runs where one has ended: of 19 kernels with generations of blocks of less
-// than 10 us on H200, the time in which warps are missing of those that the multiprocessors have
-// room for, without 1.2 us at the kernel's ends, comes to 0.13 to 0.68 us a generation, in the
-// median 0.28 (sm__warps_active, e2e/measured/h200/counters.csv).
-constexpr double kTurnoverSeconds = 0.28e-6;
-
-// Instructions come from a cache of the multiprocessor's own, of 64 KB as far as times tell: on
-// H200 FlashAttention 2's kernels of 414 and 493 lines do not wait for them once they run, and
-// those of 532 and 641 do (e2e/measured/h200/kernels.jsonl.gz). A line from behind it takes 8
-// clocks, which is an instruction a clock: in eleven kernels on H100 warps wait 0 to 19 for each,
-// in the median 8 (stalled_no_instruction less 150 clocks of any launch, over the lines that are
-// counted; e2e/measured/h100/counters.csv). What any kernel needs besides has those of a usual one:
-// the median of the kernels of docs/reference/generated/operators.md.
-constexpr double kCodeLineClocks = 8;
-constexpr double kCachedCodeLines = 512;
+// Lines of code of a usual kernel, the median of those of docs/reference/generated/operators.md:
+// what any kernel needs besides has those of it.
 constexpr double kUsualCodeLines = 32;
-
-// Blocks that a GPU starts in a clock, as in model/memory_model.cc.
-constexpr double kBlocksPerClock = 0.84;
 
 // Operations a second of matrix instructions. Those of single warps get their share of the peak
 // where others are of groups; that is less than power limits.
 double MatrixRate(const gpu_model::GpuModel& gpu, MatrixType type, bool in_groups) {
-  constexpr double kSustainedShare = 0.8;
   const std::string name(Name(type));
   const auto peak = gpu.peak_flops.find(name);
   const double most = peak != gpu.peak_flops.end() ? peak->second : gpu.peak_flops.at("bf16");
   const auto found = gpu.sustained_flops.find(name);
   const double sustained =
-      found != gpu.sustained_flops.end() ? found->second : kSustainedShare * most;
-  if (gpu.compute_major < 9 || in_groups) return sustained;
-  return std::min(sustained, kWarpMatrixShare * most);
+      found != gpu.sustained_flops.end() ? found->second : machine::kSustainedShare * most;
+  if (gpu.compute_major < machine::kGroupMatrixMajor || in_groups) return sustained;
+  return std::min(sustained, machine::kWarpMatrixShare * most);
 }
 
 // Blocks that the busiest multiprocessor runs, and how many generations of them.
@@ -118,14 +87,15 @@ double BytesAgain(const Counts& counts, const gpu_model::GpuModel& gpu, const Lo
   const BlockCounts& block = counts.block;
   if (block.again_sectors == 0) return 0;
   const double at_once = load.together * std::min<double>(gpu.multiprocessors, counts.blocks);
-  const double between = block.again_distance / block.again_sectors * kSectorBytes * at_once;
+  const double between =
+      block.again_distance / block.again_sectors * machine::kSectorBytes * at_once;
   if (between <= static_cast<double>(gpu.l2_bytes)) return 0;
-  return block.again_sectors * kSectorBytes * counts.blocks;
+  return block.again_sectors * machine::kSectorBytes * counts.blocks;
 }
 
 double BytesMoved(const Counts& counts, const gpu_model::GpuModel& gpu, const Load& load) {
   const double once = counts.bytes_read + counts.bytes_written;
-  if (once <= kHeldShare * static_cast<double>(gpu.l2_bytes)) return once;
+  if (once <= machine::kHeldShare * static_cast<double>(gpu.l2_bytes)) return once;
   // What blocks that run at once share is moved once; later ones may find it gone.
   return std::max(once, std::min(counts.bytes_in_order, counts.bytes_at_once * load.generations)) +
          BytesAgain(counts, gpu, load);
@@ -183,8 +153,8 @@ Multiplications MultiplicationsOf(const BlockCounts& block, const gpu_model::Gpu
 double Customers(const Counts& counts, const Load& load) {
   const BlockCounts& block = counts.block;
   const double barriers = block.barriers / std::max(counts.warps, 1.0);
-  const double waits = block.far_clocks / kDeviceMemoryLatency / (1 + barriers);
-  const double apart = std::max(1.0, std::min(counts.warps / kSchedulers, waits));
+  const double waits = block.far_clocks / machine::kDeviceMemoryLatency / (1 + barriers);
+  const double apart = std::max(1.0, std::min(counts.warps / machine::kSchedulers, waits));
   return std::max(1.0, std::round(load.together * apart));
 }
 
@@ -228,11 +198,11 @@ double FetchSeconds(const Counts& counts, const gpu_model::GpuModel& gpu, const 
                     const Load& load) {
   const double clock = static_cast<double>(gpu.boost_clock_hz);
   const double lines = counts.block.code_lines;
-  const double first = std::max(0.0, lines - kUsualCodeLines) * kCodeLineClocks / clock;
-  if (counts.code_lines <= kCachedCodeLines || load.generations <= 1) return first;
+  const double first = std::max(0.0, lines - kUsualCodeLines) * machine::kCodeLineClocks / clock;
+  if (counts.code_lines <= machine::kCachedCodeLines || load.generations <= 1) return first;
   const double own = OwnSeconds(counts, parts, load);
   const double alone = std::max(0.0, parts.latency - own / load.together);
-  const double fetched = lines * kCodeLineClocks * load.blocks / clock;
+  const double fetched = lines * machine::kCodeLineClocks * load.blocks / clock;
   const double again = QueueSeconds(load.together, alone, std::array{own, fetched}) -
                        QueueSeconds(load.together, alone, own);
   return std::max(first, again);
@@ -261,15 +231,14 @@ double Together(const Counts& counts, const Parts& parts, const Load& load) {
 }
 
 // How much longer than [2] of docs/reference/generated/kernel_counts.md says a load takes where L2
-// does not hold the launch's data, by the part of it that device memory brings: a load of device
-// memory takes 0.41 us on H200 (compute_grad_weight, model/memory_model.cc).
+// does not hold the launch's data, by the part of it that device memory brings.
 double LateShare(const Counts& counts, const gpu_model::GpuModel& gpu) {
-  constexpr double kFarLoadSeconds = 0.41e-6;
   const double bytes = counts.bytes_read + counts.bytes_written;
-  if (bytes <= kHeldShare * static_cast<double>(gpu.l2_bytes)) return 0;
+  if (bytes <= machine::kHeldShare * static_cast<double>(gpu.l2_bytes)) return 0;
   const double clock = static_cast<double>(gpu.boost_clock_hz);
-  const double later = std::max(0.0, kFarLoadSeconds * clock / kDeviceMemoryLatency - 1);
-  const double asked = counts.block.missed_sectors * kSectorBytes * counts.blocks;
+  const double later =
+      std::max(0.0, machine::kFarLoadSeconds * clock / machine::kDeviceMemoryLatency - 1);
+  const double asked = counts.block.missed_sectors * machine::kSectorBytes * counts.blocks;
   return later * std::min(1.0, bytes / std::max(asked, 1.0));
 }
 
@@ -282,26 +251,27 @@ double LatencySeconds(const Counts& counts, const gpu_model::GpuModel& gpu, doub
   const double later = hides ? 0 : LateShare(counts, gpu);
   const double mean = (counts.block.clocks + later * counts.block.far_clocks) / clock;
   const double longest = (counts.longest_clocks + later * counts.longest_far_clocks) / clock;
-  return (generations - 1) * (mean + kTurnoverSeconds) + std::max(mean, longest);
+  return (generations - 1) * (mean + machine::kTurnoverSeconds) + std::max(mean, longest);
 }
 
 Beginnings BeginningsOf(const Counts& counts, const gpu_model::GpuModel& gpu, const Load& load) {
   const double clock = static_cast<double>(gpu.boost_clock_hz);
-  const double first = std::min(counts.block.far_clocks, kDeviceMemoryLatency) / clock;
+  const double first = std::min(counts.block.far_clocks, machine::kDeviceMemoryLatency) / clock;
   const double later = load.generations > 1 ? LateShare(counts, gpu) : 0;
-  const double bytes = counts.block.first_sectors * kSectorBytes +
+  const double bytes = counts.block.first_sectors * machine::kSectorBytes +
                        counts.bytes_written / std::max(counts.blocks, 1.0);
   Beginnings beginnings;
-  beginnings.alone = (load.generations - 1) * kTurnoverSeconds + load.generations * first;
+  beginnings.alone = (load.generations - 1) * machine::kTurnoverSeconds + load.generations * first;
   beginnings.waits = beginnings.alone + load.generations * later * first;
-  beginnings.moves = load.blocks * bytes / (kFarCacheBytes * clock);
+  beginnings.moves = load.blocks * bytes / (machine::kFarCacheBytes * clock);
   return beginnings;
 }
 
 // Lines a second that L2 looks up, for all multiprocessors.
 double FarLines(const gpu_model::GpuModel& gpu) {
   const double slices = gpu_model::Slices(gpu);
-  const double a_clock = slices > 0 ? kSliceLines * slices : kOtherLines * gpu.multiprocessors;
+  const double a_clock =
+      slices > 0 ? machine::kSliceLines * slices : machine::kOtherLines * gpu.multiprocessors;
   return a_clock * static_cast<double>(gpu.boost_clock_hz);
 }
 
@@ -313,7 +283,7 @@ double CollidingSeconds(const Counts& counts, const gpu_model::GpuModel& gpu) {
   const bool is_known = counts.atomic_bytes_at_once > 0;
   const double rounds = is_known ? block.atomic_rounds : block.colliding_atomics;
   const double bytes = is_known ? counts.atomic_bytes_at_once : kSpreadWords * kWordBytes;
-  return gpu_model::AtomicSeconds(gpu, rounds * counts.blocks, bytes / gpu_model::kLineBytes);
+  return gpu_model::AtomicSeconds(gpu, rounds * counts.blocks, bytes / machine::kLineBytes);
 }
 
 }  // namespace
@@ -332,11 +302,11 @@ CountedTime TimeOf(const Counts& counts, const gpu_model::GpuModel& gpu) {
   };
   // A multiprocessor's schedulers and pipes are only all in use by as many warps.
   const double warps = counts.warps * load.together;
-  const double schedulers = std::min(kSchedulers, std::max(1.0, warps));
+  const double schedulers = std::min(machine::kSchedulers, std::max(1.0, warps));
   const auto add_pipe = [&](std::string_view name, double clocks) {
-    add(name, of_block(clocks * kSchedulers / schedulers), parts.arithmetic);
+    add(name, of_block(clocks * machine::kSchedulers / schedulers), parts.arithmetic);
   };
-  add_pipe("issue", block.instructions() / kSchedulers);
+  add_pipe("issue", block.instructions() / machine::kSchedulers);
   for (std::size_t i = 0; i < kPipes; ++i) {
     const auto pipe = static_cast<Pipe>(i);
     const double clocks = ClocksOf(pipe, gpu.compute_major, gpu.compute_minor);
@@ -349,20 +319,23 @@ CountedTime TimeOf(const Counts& counts, const gpu_model::GpuModel& gpu) {
   add_pipe(Name(Pipe::kFma), needed.single);
   add_pipe(Name(Pipe::kMultiply), needed.integers);
   add(Name(Pipe::kTensor),
-      MatrixSeconds(block, gpu) * load.blocks * gpu.multiprocessors * kSchedulers / schedulers,
+      MatrixSeconds(block, gpu) * load.blocks * gpu.multiprocessors * machine::kSchedulers /
+          schedulers,
       parts.matrix);
   const double accesses = block.issued[static_cast<std::size_t>(Pipe::kMemory)];
   add("LSU",
-      of_block(std::max(accesses, block.shared_wavefronts + block.line_requests / kLinesAtOnce)),
+      of_block(std::max(accesses,
+                        block.shared_wavefronts + block.line_requests / machine::kLinesAtOnce)),
       parts.near);
-  const double missed_bytes = block.missed_sectors * kSectorBytes;
-  add("L1 misses", of_block(std::max(block.missed_lines, missed_bytes / kFarCacheBytes)),
+  const double missed_bytes = block.missed_sectors * machine::kSectorBytes;
+  add("L1 misses", of_block(std::max(block.missed_lines, missed_bytes / machine::kFarCacheBytes)),
       parts.near);
-  add("atomics", of_block(block.atomics / kAtomicsPerClock), parts.near);
+  add("atomics", of_block(block.atomics / machine::kAtomicsPerClock), parts.near);
   add("colliding atomics", CollidingSeconds(counts, gpu), parts.far);
   add("L2",
-      counts.blocks * std::max(missed_bytes / (kFarCacheBytes * gpu.multiprocessors * clock),
-                               block.missed_lines / FarLines(gpu)),
+      counts.blocks *
+          std::max(missed_bytes / (machine::kFarCacheBytes * gpu.multiprocessors * clock),
+                   block.missed_lines / FarLines(gpu)),
       parts.far);
   add("DRAM",
       BytesMoved(counts, gpu, load) /
@@ -370,7 +343,7 @@ CountedTime TimeOf(const Counts& counts, const gpu_model::GpuModel& gpu) {
       parts.far);
   add("latency", LatencySeconds(counts, gpu, load.generations), parts.latency);
   parts.beginnings = BeginningsOf(counts, gpu, load);
-  add("starts of blocks", counts.blocks / (kBlocksPerClock * clock), parts.starts);
+  add("starts of blocks", counts.blocks / (machine::kBlocksPerClock * clock), parts.starts);
   add("instruction cache", FetchSeconds(counts, gpu, parts, load), parts.fetch);
   std::ranges::sort(time.bounds,
                     [](const Bound& a, const Bound& b) { return a.seconds > b.seconds; });

@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "services/base/text.h"
+#include "services/contract/machine/machine.h"
 #include "services/machine_code/interpret/run.h"
 #include "services/timing/count/count_watch.h"
 #include "services/timing/count/grid_places.h"
@@ -99,7 +100,7 @@ class Sampler {
                launch.static_shared_bytes + launch.dynamic_shared_bytes),
         pairs_(std::ranges::any_of(code.program.steps, IsOfBlockPair)),
         steps_left_(limits.warp_steps),
-        held_bytes_(kHeldShare * static_cast<double>(gpu.l2_bytes)) {
+        held_bytes_(machine::kHeldShare * static_cast<double>(gpu.l2_bytes)) {
     blocks_ = std::max<std::uint64_t>(1, launch.grid.Count());
     at_once_ = std::min(blocks_, static_cast<std::uint64_t>(resident_ * gpu.multiprocessors));
   }
@@ -334,7 +335,7 @@ class Sampler {
     constexpr double kShared = 1.1;
     double once = 0;
     for (const auto& [use, bytes] : BytesOf(static_cast<double>(blocks_), blocks_)) once += bytes;
-    const double asked = Weighted(spread_, weights_).missed_sectors * Accesses::kSectorBytes *
+    const double asked = Weighted(spread_, weights_).missed_sectors * machine::kSectorBytes *
                          static_cast<double>(blocks_);
     if (once <= held_bytes_ || asked <= kShared * once) return;
     const auto each = static_cast<std::uint64_t>(spread_.front().counts.instructions()) + 1;
@@ -350,8 +351,8 @@ class Sampler {
       if (!RunBlock(first + i, content_, run, &together)) return;
     }
     const auto all = static_cast<double>(together.size());
-    neighbour_bytes_ = (all - half) / static_cast<double>(count / 2) * Accesses::kSectorBytes;
-    first_bytes_ = half * Accesses::kSectorBytes;
+    neighbour_bytes_ = (all - half) / static_cast<double>(count / 2) * machine::kSectorBytes;
+    first_bytes_ = half * machine::kSectorBytes;
   }
 
   // Returns, for so many blocks in a row, sectors of a region at most, where blocks along a side
@@ -406,7 +407,7 @@ class Sampler {
       if (each <= 0) each = all.sectors / blocks;  // Corners alone.
       const double reached = static_cast<double>(all.most - all.least) + 1;
       const double asked = std::min(each * blocks, SharedSectors(use, blocks));
-      bytes[use] = std::min(asked, std::max(reached, all.sectors)) * Accesses::kSectorBytes;
+      bytes[use] = std::min(asked, std::max(reached, all.sectors)) * machine::kSectorBytes;
     }
     return bytes;
   }
@@ -426,7 +427,7 @@ class Sampler {
     counts.longest_clocks = longest_.clocks;
     counts.longest_far_clocks = longest_.far_clocks;
     counts.blocks = static_cast<double>(blocks_);
-    counts.warps = std::ceil(static_cast<double>(launch_.block.Count()) / 32);
+    counts.warps = std::ceil(static_cast<double>(launch_.block.Count()) / machine::kWarpLanes);
     counts.resident_blocks = resident_;
     for (const auto& [use, bytes] : BytesOf(counts.blocks, blocks_)) {
       (use.second ? counts.bytes_written : counts.bytes_read) += bytes;
@@ -436,7 +437,7 @@ class Sampler {
       if (places_known_ && HasAtomics(use)) counts.atomic_bytes_at_once += bytes;
     }
     // Without neighbours that could be run, no block shares anything.
-    const double asked = counts.block.missed_sectors * Accesses::kSectorBytes * counts.blocks;
+    const double asked = counts.block.missed_sectors * machine::kSectorBytes * counts.blocks;
     counts.bytes_in_order = neighbour_bytes_
                                 ? std::min(asked, first_bytes_ + *neighbour_bytes_ * counts.blocks)
                                 : asked;

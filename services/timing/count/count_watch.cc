@@ -14,6 +14,7 @@
 #include <bit>
 
 #include "services/base/check.h"
+#include "services/contract/machine/machine.h"
 #include "services/machine_code/interpret/handlers.h"
 #include "services/machine_code/interpret/lenient.h"
 #include "services/machine_code/interpret/schedule.h"
@@ -30,7 +31,7 @@ thread_local CountWatch* current = nullptr;
 // Clocks until an instruction has read its operands.
 constexpr double kReadLatency = 12;
 
-constexpr std::size_t kStepsOfLine = 8;  // Instructions of 16 bytes in 128.
+constexpr auto kStepsOfLine = static_cast<std::size_t>(machine::kLineBytes) / sass::kWordBytes;
 
 }  // namespace
 
@@ -131,7 +132,7 @@ void CountWatch::Arrive(WarpClock& clock, std::uint32_t barrier, bool waits) {
 // Advances the warp's clock by a step that was issued: by what the step itself waits for and by the
 // compiler's stall. Its scoreboards stay held until the result is there, or the operands are read.
 void CountWatch::Schedule(WarpClock& clock, const Fixed& fixed, const Step& step, double latency) {
-  const bool far = latency >= kDeviceMemoryLatency;
+  const bool far = latency >= machine::kDeviceMemoryLatency;
   if (step.operation == Operation::kLdgsts) {
     clock.copies_end = std::max(clock.copies_end, clock.now + latency);
   } else if (step.operation == Operation::kLdgdepbar) {
@@ -147,11 +148,11 @@ void CountWatch::Schedule(WarpClock& clock, const Fixed& fixed, const Step& step
   if (fixed.matrix_operations > 0 && step.form != nullptr) {
     // A warp's next matrix instruction waits until its quarter's tensor core takes it.
     Await(clock, clock.matrices_end, false);
-    clock.matrices_end =
-        clock.now + fixed.matrix_operations / (kWarpMatrixShare * kMatrixOperationsPerClock);
+    clock.matrices_end = clock.now + fixed.matrix_operations / (machine::kWarpMatrixShare *
+                                                                machine::kMatrixOperationsPerClock);
   } else if (fixed.matrix_operations > 0) {
     const double begin = std::max(clock.now, clock.matrices_end);
-    clock.matrices_end = begin + fixed.matrix_operations / kMatrixOperationsPerClock;
+    clock.matrices_end = begin + fixed.matrix_operations / machine::kMatrixOperationsPerClock;
     if (fixed.ends_matrix_group) clock.matrix_groups.push_back(clock.matrices_end);
   }
   if (fixed.matrix_groups_left) {
@@ -183,7 +184,7 @@ void CountWatch::Issue(Warp& warp, std::size_t number, std::uint32_t lanes) {
   if (clock.waits_at < interpret::kBarriers) {
     // All who were waited for have come.
     const std::size_t time = clock.arrivals[clock.waits_at] - 1;
-    Await(clock, barriers_[clock.waits_at][time] + kBarrierLatency, false);
+    Await(clock, barriers_[clock.waits_at][time] + machine::kBarrierLatency, false);
     clock.waits_at = ~0u;
   }
   for (unsigned i = 0; i < kScoreboards; ++i) {
@@ -192,7 +193,7 @@ void CountWatch::Issue(Warp& warp, std::size_t number, std::uint32_t lanes) {
   ExecuteLine(clock, number);
   ++counts_.issued[static_cast<std::size_t>(fixed.pipe)];
   if (fixed.passed_over) ++passed_over_;
-  double latency = kArithmeticLatency;
+  double latency = machine::kArithmeticLatency;
   if (lanes != 0) {
     counts_.lane_operations += fixed.lane_operations * std::popcount(lanes);
     const double before = counts_.missed_sectors;
@@ -228,9 +229,9 @@ void CountWatch::CountEngineCopy(Warp& warp, WarpClock& clock, const Step& step,
   for (unsigned lane = 0; lane < interpret::kLanes; ++lane) {
     if ((lanes >> lane & 1) == 0 || row[lane] >= kBarrierBytes) continue;
     const double empty = std::max(0.0, shared_bytes_ - counts_.engine_bytes);
-    clock.first_sectors += std::min<double>(row[lane], empty) / Accesses::kSectorBytes;
+    clock.first_sectors += std::min<double>(row[lane], empty) / machine::kSectorBytes;
     counts_.engine_bytes += row[lane];
-    counts_.missed_sectors += row[lane] / Accesses::kSectorBytes;
+    counts_.missed_sectors += row[lane] / machine::kSectorBytes;
   }
 }
 

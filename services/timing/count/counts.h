@@ -34,9 +34,6 @@ enum class MatrixType : std::uint8_t { kBf16, kTf32, kFp8, kInt8, kFp64, kFp4 };
 inline constexpr std::size_t kMatrixTypes = 6;
 std::string_view Name(MatrixType type);
 
-// Share of L2 that it holds of a launch's own data while more passes through.
-inline constexpr double kHeldShare = 0.6;
-
 // Counts of one block, a mean of those that were run.
 struct BlockCounts {
   std::array<double, kPipes> issued{};  // Instructions of warps.

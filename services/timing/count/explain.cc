@@ -12,6 +12,7 @@
 
 #include "services/base/markup.h"
 #include "services/base/text.h"
+#include "services/contract/machine/machine.h"
 #include "services/timing/count/bounds.h"
 #include "services/timing/kernel/kernel_name.h"
 
@@ -103,11 +104,12 @@ std::string ExplainText(const Record& record, const gpu_model::GpuModel& gpu) {
     if (share < 0.01) continue;
     text += StrCat(&bound == &time.bounds.front() ? " " : ", ", bound.name, " ", Percent(share));
   }
-  text += StrCat("\n  memory     ", Short(counts.bytes_read), "B read, ",
-                 Short(counts.bytes_written), "B written, each once; ",
-                 Short(block.missed_sectors * 32 * counts.blocks), "B through L2; ",
-                 Fixed(block.missed_lines > 0 ? block.missed_sectors / block.missed_lines : 0, 1),
-                 " of 4 sectors a line");
+  text +=
+      StrCat("\n  memory     ", Short(counts.bytes_read), "B read, ", Short(counts.bytes_written),
+             "B written, each once; ",
+             Short(block.missed_sectors * machine::kSectorBytes * counts.blocks), "B through L2; ",
+             Fixed(block.missed_lines > 0 ? block.missed_sectors / block.missed_lines : 0, 1),
+             " of 4 sectors a line");
   text += StrCat("\n  warps      ", Instructions(counts));
   if (MatrixOperations(counts) > 0) text += StrCat("\n  matrices   ", MatrixText(counts));
   text += StrCat("\n  block      ", Fixed(counts.warps, 0), " warps, ",

@@ -6,6 +6,7 @@
 #include "services/timing/count/pipes.h"
 
 #include "services/base/check.h"
+#include "services/contract/machine/machine.h"
 #include "services/machine_code/interpret/operation_kinds.h"
 
 namespace eidolon::timing::count {
@@ -154,32 +155,28 @@ double ClocksOf(Pipe pipe, std::uint32_t compute_major, std::uint32_t compute_mi
 namespace {
 
 // Bases of instructions that the interpreter does not know, of 9.0.
-constexpr std::uint32_t kBaseBits = 0x1ff;
 constexpr std::uint32_t kHgmma = 0x1f0;
 constexpr std::uint32_t kQgmma = 0x1f3;
 constexpr std::uint32_t kWarpgroup = 0x1c5;
 constexpr std::uint32_t kArrive = 0x9a7;
 
-// Rows of a warp in a matrix instruction.
-constexpr double kRows = 16;
-
 // WGMMA: 64 rows by 8 to 256 columns; the depth follows from the type.
 double GroupOperations(const sass::Word& word, MatrixType* type) {
-  const std::uint32_t base = word.opcode() & kBaseBits;
+  const std::uint32_t base = word.opcode() & sass::kBaseMask;
   if (base != kHgmma && base != kQgmma) return 0;
   const double columns = 8.0 * static_cast<double>(word.Bits(53, 5) + 1);
   constexpr std::uint64_t kTf32 = 2;
   const bool is_tf32 = base == kHgmma && word.Bits(76, 2) == kTf32;
   *type = base == kQgmma ? MatrixType::kFp8 : is_tf32 ? MatrixType::kTf32 : MatrixType::kBf16;
   const double depth = base == kQgmma ? 32 : is_tf32 ? 8 : 16;
-  return 2 * kRows * columns * depth;
+  return 2.0 * machine::kMatrixRows * columns * depth;
 }
 
 }  // namespace
 
 std::optional<unsigned> MatrixDescriptorRow(const interpret::Step& step) {
   constexpr std::uint32_t kTensorMemory = 0x1ea;
-  if (step.form != nullptr || (step.word.opcode() & kBaseBits) != kTensorMemory) {
+  if (step.form != nullptr || (step.word.opcode() & sass::kBaseMask) != kTensorMemory) {
     return std::nullopt;
   }
   return static_cast<unsigned>(step.word.Bits(40, 8)) + 1;
@@ -216,14 +213,14 @@ double DescribedOperations(const interpret::Step& step, std::uint32_t descriptor
 
 bool EndsMatrixGroup(const interpret::Step& step) {
   constexpr std::uint64_t kNoGroup = 7;
-  const std::uint32_t base = step.word.opcode() & kBaseBits;
+  const std::uint32_t base = step.word.opcode() & sass::kBaseMask;
   return step.form == nullptr && (base == kHgmma || base == kQgmma) &&
          step.word.Bits(84, 3) != kNoGroup;
 }
 
 std::optional<unsigned> MatrixGroupsLeft(const interpret::Step& step) {
   const sass::Word& word = step.word;
-  if ((word.opcode() & kBaseBits) != kWarpgroup || !word.Bit(47)) return std::nullopt;
+  if ((word.opcode() & sass::kBaseMask) != kWarpgroup || !word.Bit(47)) return std::nullopt;
   return static_cast<unsigned>(word.Bits(72, 3));
 }
 
@@ -258,7 +255,6 @@ double LaneOperations(const interpret::Step& step) {
 }
 
 double MatrixOperations(const interpret::Step& step, MatrixType* type) {
-  constexpr double kColumns = 8;
   if (step.form == nullptr) return GroupOperations(step.word, type);
   if (step.operation != Operation::kHmma) return 0;
   // Values are those of interpret/matrix_handlers.cc: depths and types of the operands.
@@ -266,7 +262,8 @@ double MatrixOperations(const interpret::Step& step, MatrixType* type) {
   constexpr std::uint64_t kTf32 = 2;
   const sass::Word& word = step.word;
   *type = word.Bits(82, 2) == kTf32 ? MatrixType::kTf32 : MatrixType::kBf16;
-  return 2 * kRows * kColumns * kDepths[word.Bits(75, 1) | word.Bits(78, 1) << 1];
+  return 2.0 * machine::kMatrixRows * machine::kMatrixColumns *
+         kDepths[word.Bits(75, 1) | word.Bits(78, 1) << 1];
 }
 
 }  // namespace eidolon::timing::count

@@ -21,18 +21,6 @@ Pipe PipeOf(const interpret::Step& step);
 // long (dropout of 64 M, e2e/measured/h200/counters.csv).
 double ClocksOf(Pipe pipe, std::uint32_t compute_major, std::uint32_t compute_minor);
 
-// Latencies in clocks, for instructions whose result the compiler waits for by a scoreboard.
-// Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture via
-// Microbenchmarking", 2024, table of A100 and H100.
-inline constexpr double kSharedLatency = 29;
-inline constexpr double kNearCacheLatency = 40;
-inline constexpr double kFarCacheLatency = 263;
-inline constexpr double kDeviceMemoryLatency = 479;
-// Variable latencies of arithmetic: Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via
-// Microbenchmarking", 2018; later parts are alike.
-inline constexpr double kArithmeticLatency = 24;
-inline constexpr double kBarrierLatency = 20;
-
 // A matrix instruction's multiplications and additions by one warp; type by reference. 0 for
 // others. Those of a group of four warps (WGMMA) count for each of them with a quarter of the rows.
 double MatrixOperations(const interpret::Step& step, MatrixType* type);
@@ -50,14 +38,6 @@ bool IsOfBlockPair(const interpret::Step& step);
 // Returns what such a step multiplies and adds for the whole block, or for the pair of blocks that
 // share it, by its descriptor (PTX ISA 8.7, instruction descriptor); type by reference.
 double DescribedOperations(const interpret::Step& step, std::uint32_t descriptor, MatrixType* type);
-
-// Operations a clock of a quarter of a multiprocessor, in bf16: NVIDIA H100 whitepaper (Hopper,
-// where warps wait for matrix instructions that run beside them).
-inline constexpr double kMatrixOperationsPerClock = 1024;
-
-// Share of that rate which instructions of one warp get, where others are of groups of four warps:
-// Luo et al., 2024, 62.9 % on H100.
-inline constexpr double kWarpMatrixShare = 0.629;
 
 // Returns whether the step is the last matrix instruction of a group that warps can wait for
 // (gsb0).

@@ -4,11 +4,12 @@
 #include <cmath>
 
 #include "services/base/check.h"
+#include "services/contract/machine/machine.h"
 
 namespace eidolon::timing::gpu_model {
 
 GpuModel AtClock(const GpuModel& gpu, double scale) {
-  CHECK(scale >= kClockScaleMin && scale <= kClockScaleMax);
+  CHECK(scale >= machine::kClockMin && scale <= machine::kClockMax);
   GpuModel scaled = gpu;
   scaled.clock_scale = gpu.clock_scale * scale;
   for (std::uint64_t* clock : {&scaled.boost_clock_hz, &scaled.sustained_clock_hz}) {

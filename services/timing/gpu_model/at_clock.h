@@ -6,14 +6,9 @@
 
 namespace eidolon::timing::gpu_model {
 
-// Range of clocks that may be requested, over the GPU's own. Parts run down to a tenth of their
-// boost clock, but nothing was compared with measurements there.
-inline constexpr double kClockScaleMin = 0.25;
-inline constexpr double kClockScaleMax = 1.5;
-
 // The same GPU with its multiprocessors' clock, and all rates that go with it, times `scale`.
 // Memory, links, copy engines and the times to start a kernel have clocks of their own and stay.
-// Requires: kClockScaleMin <= scale <= kClockScaleMax.
+// Requires: a scale from machine::kClockMin to machine::kClockMax.
 GpuModel AtClock(const GpuModel& gpu, double scale);
 
 }  // namespace eidolon::timing::gpu_model

@@ -3,20 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "services/contract/machine/machine.h"
+
 namespace eidolon::timing::gpu_model {
-namespace {
-
-constexpr double kStackBits = 1024;
-constexpr double kSliceBits = 64;
-
-// Clocks of the boost clock: 64 M in 1024 words at random (13.1 G/s on H200, 2.2 clocks) and 4 M in
-// 16 of one line (5.4 G/s, five lanes in the busiest word of a request; 2.3 clocks; e2e/measured).
-constexpr double kRoundClocks = 2.2;
-
-}  // namespace
-
 double Slices(const GpuModel& gpu) {
-  return gpu.memory_bus_bits >= kStackBits ? gpu.memory_bus_bits / kSliceBits : 0;
+  return gpu.memory_bus_bits >= machine::kStackBits ? gpu.memory_bus_bits / machine::kSliceBits : 0;
 }
 
 double AtomicSeconds(const GpuModel& gpu, double rounds, double lines) {
@@ -29,7 +20,8 @@ double AtomicSeconds(const GpuModel& gpu, double rounds, double lines) {
   // into Bins: A Simple and Tight Analysis", 1998, the case of many balls).
   const double mean = used / slices;
   const double busiest = std::max(1.0, mean + std::sqrt(2 * mean * std::log(slices)));
-  return rounds * kRoundClocks * busiest / used / static_cast<double>(gpu.boost_clock_hz);
+  return rounds * machine::kAtomicRoundClocks * busiest / used /
+         static_cast<double>(gpu.boost_clock_hz);
 }
 
 }  // namespace eidolon::timing::gpu_model

@@ -5,10 +5,7 @@
 
 namespace eidolon::timing::gpu_model {
 
-inline constexpr double kLineBytes = 128;
-
-// Slices of L2, each with its part of every HBM bus: 80 on A100 (its whitepaper: 5120 bytes a
-// clock), 96 on H200. 0 where memory is no HBM.
+// Slices of L2, each with its part of every HBM bus. 0 where memory is no HBM.
 double Slices(const GpuModel& gpu);
 
 // `rounds`: for each request of a warp and each line of 128 bytes that it touches, the lanes that

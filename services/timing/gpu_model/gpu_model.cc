@@ -14,6 +14,7 @@
 
 #include "services/base/text.h"
 #include "services/base/yaml/bounded.h"
+#include "services/contract/machine/machine.h"
 #include "services/timing/gpu_model/quantity.h"
 
 namespace eidolon::timing::gpu_model {
@@ -371,7 +372,7 @@ Result<GpuModel> Read(const YAML::Node& root, std::string_view file) {
 
 double KernelSeconds(const GpuModel& gpu, double work) {
   const double empty = gpu.empty_kernel.Seconds();
-  const double beside = gpu.kernel_floor.Seconds() - kMemoryLatencySeconds;
+  const double beside = gpu.kernel_floor.Seconds() - machine::kMemoryLatencySeconds;
   return std::max(empty, std::min(beside + work, empty + 2 * work));
 }
 

@@ -1,6 +1,6 @@
 // What one GPU is: the facts an emulated device answers to queries and the rates the estimators
 // use. A model is a YAML file; reading is strict, so that a typing error is a message and not a
-// wrong prediction.
+// wrong prediction. What all GPUs have in common is in services/contract/machine.
 #pragma once
 
 #include <cstdint>
@@ -91,11 +91,6 @@ struct GpuModel {
   std::optional<PowerFacts> power;  // Nothing: no clock of this GPU follows its power.
   double clock_scale = 1;  // What the clocks and rates above are of the file's (at_clock.h).
 };
-
-// Part of the kernel_floor: a round trip to memory, which the work of a kernel hides behind.
-// Accesses to device memory that wait for each other take 0.5 to 0.8 us on A100 and H100, as
-// published.
-inline constexpr double kMemoryLatencySeconds = 0.6e-6;
 
 // Returns what the chips of the GPU's memory draw at the whole bandwidth, whatever the clock of the
 // multiprocessors: 3.9 pJ a bit (HBM2: O'Connor et al., "Fine-Grained DRAM: Energy-Efficient DRAM

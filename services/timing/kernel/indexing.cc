@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "services/contract/machine/machine.h"
 #include "services/contract/torch_layout/tensor_view.h"
 #include "services/timing/kernel/element_type.h"
 #include "services/timing/kernel/rules.h"
@@ -182,8 +183,8 @@ std::optional<Demand> IndexFunction(const Launch& l) {
   demand.random_bytes = 0;  // Rows are long where the sizes are those of training.
   // L2 adds 16 bits at a time, 116 to 121 G/s on H200, as many as it answers scattered sectors; the
   // smallest of three shapes gave no number (e2e/measured). Wider ones are taken for whole sectors.
-  constexpr double kNarrowBytes = 2, kSectorBytes = 32;
-  demand.sectors = width <= kNarrowBytes ? elements : elements * width / kSectorBytes;
+  constexpr double kNarrowBytes = 2;
+  demand.sectors = width <= kNarrowBytes ? elements : elements * width / machine::kSectorBytes;
   return demand;
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "services/contract/machine/machine.h"
 #include "services/contract/torch_layout/offset_calculator.h"
 #include "services/contract/torch_layout/scalar_type.h"
 #include "services/contract/torch_layout/tensor_list.h"
@@ -161,18 +162,17 @@ constexpr double kOffsetCastOperations = 71;
 constexpr double kCastOperations = 52;
 constexpr double kDoubleCastOperations = 83;  // Through double: 202 G elements/s, published alike.
 
-// Returns how many pieces of 32 bytes the 32 elements of a warp lie in.
+// Returns how many sectors the elements of a warp lie in.
 double SectorsOfWarp(const Axes& axes) {
-  constexpr std::uint64_t kSectorBytes = 32;
   std::set<std::uint64_t> sectors;
-  for (std::uint64_t lane = 0; lane < 32; ++lane) {
+  for (std::uint64_t lane = 0; lane < machine::kWarpLanes; ++lane) {
     std::uint64_t rest = lane;
     std::uint64_t offset = 0;
     for (const Axis& axis : axes) {
       offset += rest % axis.size * axis.stride;
       rest /= axis.size;
     }
-    sectors.insert(offset / kSectorBytes);
+    sectors.insert(offset / static_cast<std::uint64_t>(machine::kSectorBytes));
   }
   return static_cast<double>(sectors.size());
 }
@@ -190,7 +190,8 @@ void CountStrided(const std::vector<Axes>& operands, const Widths& widths, doubl
     // A warp that walks across rows fetches 32-byte sectors; caches give about half of them back.
     demand.bytes += inner.stride <= widths[arg] ? span : span * 2;
     const double sectors = SectorsOfWarp(operands[arg]);
-    if (sectors > 2 * std::max(widths[arg], 1.0)) demand.sectors += elements * sectors / 32;
+    if (sectors > 2 * std::max(widths[arg], 1.0))
+      demand.sectors += elements * sectors / machine::kWarpLanes;
   }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "services/contract/machine/machine.h"
 #include "services/timing/kernel/accessor.h"
 #include "services/timing/kernel/element_type.h"
 #include "services/timing/kernel/rules.h"
@@ -38,7 +39,7 @@ bool IsChannelsLast(const Launch& l) { return l.name.Has("nhwc"); }
 // With channels first, neighbours of a row of the gradient, a lane each, are added to the same
 // places of the image. `sizes`: height and width of the image and of the gradient.
 void AddMeetings(const double (&sizes)[4], double read, double written, Demand& demand) {
-  constexpr double kLanes = 32, kSums = 4, kWordBytes = 4;
+  constexpr double kLanes = machine::kWarpLanes, kSums = 4, kWordBytes = 4;
   const double across = std::max(1.0, sizes[3] / sizes[1]);
   const double rows = std::clamp(kLanes / sizes[3], 1.0, std::max(1.0, sizes[2] / sizes[0]));
   demand.atomic_rounds = read / kLanes * kSums * std::min(kLanes, across * rows);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "services/base/text.h"
+#include "services/contract/machine/machine.h"
 #include "services/timing/kernel/element_type.h"
 #include "services/timing/kernel/rules.h"
 
@@ -167,7 +168,7 @@ std::optional<Demand> SegmentedRadixPass(const Launch& l) {
 // barriers between. Counted from the code for 9.0 in libtorch_cuda 2.11 (`eidolon kernel explain`:
 // keys of 2, 4 and 8 bytes, 4 and 32 items) on memory of zeros.
 std::optional<Demand> BlockRadixSort(const Launch& l) {
-  constexpr double kWarp = 32, kWord = 4, kLongestItems = 32;
+  constexpr double kWarp = machine::kWarpLanes, kWord = 4, kLongestItems = 32;
   const auto named = base::ParseInteger(l.Template(3));
   const double items = named && *named > 0 ? static_cast<double>(*named) : kLongestItems;
   const double key = ElementBytes(l.Template(4)).value_or(4);
@@ -277,7 +278,7 @@ namespace {
 // Returns how many of a warp's lanes meet in one bin at most, when each is as likely as the next:
 // bins fill up as by independent draws (Poisson).
 double LargestMeeting(double bins) {
-  constexpr int kLanes = 32;
+  constexpr int kLanes = machine::kWarpLanes;
   const double mean = kLanes / bins;
   double term = std::exp(-mean), below = 0, expected = 0;
   for (int k = 0; k < kLanes; ++k) {
@@ -296,7 +297,7 @@ double LargestMeeting(double bins) {
 // bins on H100 (e2e/measured/h100/scattered.jsonl.gz). Bins beyond what shared memory holds are
 // counted in L2, an element at a time, 69 G/s of them.
 std::optional<Demand> Histogram(const Launch& l) {
-  constexpr double kLanes = 32, kIntegerLanes = 64, kFarSectors = 1.7;
+  constexpr double kLanes = machine::kWarpLanes, kFarSectors = 1.7;
   constexpr double kClocks = 39, kClocksOfStep = 18.5, kWideClocks = 53, kWideClocksOfStep = 28.5;
   const auto items = l.Size(6);
   const auto bins = l.Size(3);
@@ -309,7 +310,7 @@ std::optional<Demand> Histogram(const Launch& l) {
   const bool wide = ElementBytes(l.Template(0)).value_or(4) > 4;
   const double waiting = LargestMeeting(*bins) * (wide ? kWideClocksOfStep : kClocksOfStep);
   demand.address_operations =
-      *items / kLanes * std::max(wide ? kWideClocks : kClocks, waiting) * kIntegerLanes;
+      *items / kLanes * std::max(wide ? kWideClocks : kClocks, waiting) * machine::kIntegerLanes;
   return demand;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "services/contract/cudnn_numbers/operation.h"
+#include "services/contract/machine/machine.h"
 #include "services/timing/model/convolution_tiles.h"
 #include "services/timing/model/dnn_tensors.h"
 #include "services/timing/model/memory_model.h"
@@ -44,8 +45,8 @@ double SliceSeconds(const GpuModel& gpu, const DnnTensor& tensor, double element
 }  // namespace
 
 bool IsOfPaddedGroups(const GpuModel& gpu, const Convolution& roles) {
-  return gpu.compute_major >= 9 && roles.groups() > 1 && !roles.is_depthwise() &&
-         roles.element() <= 2 &&
+  return gpu.compute_major >= machine::kGroupMatrixMajor && roles.groups() > 1 &&
+         !roles.is_depthwise() && roles.element() <= 2 &&
          std::min(roles.channels(), roles.filters() / roles.groups()) >= kLeastChannels;
 }
 

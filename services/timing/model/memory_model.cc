@@ -11,6 +11,7 @@
 #include <cmath>
 #include <string>
 
+#include "services/contract/machine/machine.h"
 #include "services/timing/gpu_model/atomics.h"
 
 namespace eidolon::timing::model {
@@ -27,36 +28,15 @@ constexpr double kResidentSpeed = 1.5;
 constexpr double kSingleShare = 3;
 constexpr double kThreadsToFill = 256;
 
-using gpu_model::kMemoryLatencySeconds;
-
-// Rates of a multiprocessor and clock: lanes for integers (CUDA C Programming Guide, throughput of
-// native arithmetic instructions, 8.x and 9.0), sectors that scattered lanes get (120 G/s on H100:
-// published transposing kernels, e2e/validation/operators.csv), and lines that L2 looks up for them
-// where memory and instructions are counted besides (a transposing copy on H200,
+// Rates of a multiprocessor and clock: sectors that scattered lanes get (120 G/s on H100: published
+// transposing kernels, e2e/validation/operators.csv), and lines that L2 looks up for them where
+// memory and instructions are counted besides (a transposing copy on H200,
 // e2e/measured/h200/counters.csv).
-constexpr double kIntegerLanes = 64;
 constexpr double kSectorsPerClock = 0.46;
 constexpr double kLinesPerClock = 0.6;
 
-// Instructions of lanes that a multiprocessor issues in a clock: four schedulers, each a warp's, of
-// which kernels that do nothing else get 0.85 and 0.88 on H200 (e2e/measured/h200/counters.csv).
-constexpr double kIssuedLanes = 128 * 0.87;
-
-// A load that waits for another: from L2 in 262 clocks (Luo et al., "Benchmarking and Dissecting
-// the Nvidia Hopper GPU Architecture via Microbenchmarking", 2024); from device memory in 0.41 us:
-// the four of compute_grad_weight, for whatever width, last 1.62 to 1.72 us on H200 (e2e/measured).
-constexpr double kNearLoadClocks = 262;
-constexpr double kFarLoadSeconds = 0.41e-6;
-// Share of L2 that it holds of a kernel's operands from before (as in count/counts.h).
-constexpr double kHeldShare = 0.6;
-
-// Gathered rows shorter than this waste the rest of a DRAM burst.
-constexpr double kBurstBytes = 64;
-
-// Blocks that a GPU starts in a clock of the boost clock: empty kernels of 1320 blocks, and kernels
-// that fill 2 KiB a block, last 0.60 ns a block on H200 (e2e/measured), one in a clock of the 1.66
-// GHz that it then runs at.
-constexpr double kBlocksPerClock = 0.84;
+// Instructions of lanes that a multiprocessor issues in a clock.
+constexpr double kIssuedLanes = machine::kSchedulers * machine::kWarpLanes * machine::kIssueShare;
 
 // Writing alone exceeds what copies attain, as no reads come between.
 constexpr double kEfficiencyMax = 1.1;
@@ -101,11 +81,12 @@ double DependentSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& de
     parallelism.blocks = std::min(parallelism.blocks, demand.working_blocks);
   }
   const double clock = static_cast<double>(gpu.boost_clock_hz);
-  const bool is_held = demand.dependent_bytes <= kHeldShare * static_cast<double>(gpu.l2_bytes);
-  const double load = is_held ? kNearLoadClocks / clock : kFarLoadSeconds;
+  const bool is_held =
+      demand.dependent_bytes <= machine::kHeldShare * static_cast<double>(gpu.l2_bytes);
+  const double load = is_held ? machine::kFarCacheLatency / clock : machine::kFarLoadSeconds;
   // Blocks of streams of elements follow each other at once; others begin with what they share.
   const double waves = Waves(gpu, parallelism);
-  return (demand.dependent_loads * load + demand.cold_loads * kFarLoadSeconds +
+  return (demand.dependent_loads * load + demand.cold_loads * machine::kFarLoadSeconds +
           demand.dependent_clocks / clock) *
          (demand.elements > 0 ? waves : std::ceil(waves));
 }
@@ -114,7 +95,7 @@ double DependentSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& de
 double RoundSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& demand,
                     const Parallelism& parallelism) {
   const double at_once = demand.atomic_bytes / Waves(gpu, parallelism);
-  return gpu_model::AtomicSeconds(gpu, demand.atomic_rounds, at_once / gpu_model::kLineBytes);
+  return gpu_model::AtomicSeconds(gpu, demand.atomic_rounds, at_once / machine::kLineBytes);
 }
 
 // Returns the time of blocks whose warps wait for each other at every step: the clocks of one warp,
@@ -122,7 +103,7 @@ double RoundSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& demand
 // schedulers without that, but every warp's access to shared memory waits for those of all others.
 double InStepSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& demand,
                      const Parallelism& parallelism) {
-  constexpr double kWarp = 32, kSchedulers = 4;
+  constexpr double kWarp = machine::kWarpLanes;
   const double chain = DependentSeconds(gpu, demand, parallelism);
   if (parallelism.blocks <= 0) return chain;
   const double clock = static_cast<double>(gpu.boost_clock_hz);
@@ -132,8 +113,9 @@ double InStepSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& deman
       std::max(1.0, parallelism.resident > 0 ? parallelism.resident : by_threads);
   const double blocks = std::ceil(parallelism.blocks / gpu.multiprocessors);
   const double waves = std::ceil(Waves(gpu, parallelism));
-  const double issue = demand.instructions / kWarp / kSchedulers / parallelism.blocks / clock;
-  const double alone = chain + issue * waves * std::max(0.0, 1 - kSchedulers / warps);
+  const double issue =
+      demand.instructions / kWarp / machine::kSchedulers / parallelism.blocks / clock;
+  const double alone = chain + issue * waves * std::max(0.0, 1 - machine::kSchedulers / warps);
   const double together = std::min(blocks, resident);
   const double shared = demand.shared_wavefronts / parallelism.blocks * blocks / clock;
   return std::max(together > 1 ? std::hypot(alone, issue * blocks) : alone,
@@ -150,19 +132,18 @@ double MemorySeconds(const gpu_model::GpuModel& gpu, double bytes, double effici
 }
 
 double Rate(const gpu_model::GpuModel& gpu, std::string_view type) {
-  constexpr double kSustainedShare = 0.8;
   const std::string key(type);
   if (const auto found = gpu.sustained_flops.find(key); found != gpu.sustained_flops.end()) {
     return found->second;
   }
   if (const auto found = gpu.peak_flops.find(key); found != gpu.peak_flops.end()) {
-    return found->second * kSustainedShare;
+    return found->second * machine::kSustainedShare;
   }
   if (type == "fp16" || type == "fp8" || type == "fp4" || type == "int8") return Rate(gpu, "bf16");
   if (type == "fp64_tensor") return Rate(gpu, "fp64");
   if (type == "fp64") return Rate(gpu, "fp32") / 32;
   if (type == "tf32") return Rate(gpu, "fp32");
-  return gpu.peak_flops.at("bf16") * kSustainedShare;
+  return gpu.peak_flops.at("bf16") * machine::kSustainedShare;
 }
 
 double GemmRateBound(const gpu_model::GpuModel& gpu, std::string_view type) {
@@ -175,7 +156,7 @@ double DemandSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& deman
                      const Parallelism& parallelism) {
   double bytes = demand.bytes;
   if (demand.row_bytes > 0) {
-    const double waste = kBurstBytes / std::min(demand.row_bytes, kBurstBytes);
+    const double waste = machine::kBurstBytes / std::min(demand.row_bytes, machine::kBurstBytes);
     bytes += demand.random_bytes * (std::min(waste, 8.0) - 1);
   }
   const double efficiency = std::clamp(demand.efficiency, 0.01, kEfficiencyMax);
@@ -185,7 +166,7 @@ double DemandSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& deman
   const double sms = gpu.multiprocessors;
   const double clocks = sms * static_cast<double>(gpu.boost_clock_hz);
   const bool streams = demand.elements > 0 && demand.instructions > 0;
-  double address = std::max(demand.address_operations / kIntegerLanes,
+  double address = std::max(demand.address_operations / machine::kIntegerLanes,
                             demand.sectors / (streams ? kLinesPerClock : kSectorsPerClock)) /
                    clocks;
   if (parallelism.blocks > 0) {
@@ -199,9 +180,9 @@ double DemandSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& deman
     compute = std::max(compute, of_block(demand.flops) * sms / rate);
     address = std::max(address, of_block(address) * sms);
   }
-  const double started =
-      std::max(demand.wave_steps * kMemoryLatencySeconds * Waves(gpu, parallelism),
-               parallelism.blocks / (kBlocksPerClock * static_cast<double>(gpu.boost_clock_hz)));
+  const double started = std::max(
+      demand.wave_steps * machine::kMemoryLatencySeconds * Waves(gpu, parallelism),
+      parallelism.blocks / (machine::kBlocksPerClock * static_cast<double>(gpu.boost_clock_hz)));
   const double issue = IssueSeconds(gpu, demand.instructions, parallelism.blocks);
   // Lanes that wait for what they load leave schedulers and memory idle by turns (Hong and Kim,
   // 2009; docs/reference/generated/kernel_counts.md); stores are given away and forgotten.
@@ -214,7 +195,7 @@ double DemandSeconds(const gpu_model::GpuModel& gpu, const kernel::Demand& deman
   }
   const double waiting = std::max({started, dependent, RoundSeconds(gpu, demand, parallelism)});
   const double work = std::max({moving, compute, address, waiting}) +
-                      demand.serial_steps * kMemoryLatencySeconds +
+                      demand.serial_steps * machine::kMemoryLatencySeconds +
                       demand.clocks / static_cast<double>(gpu.boost_clock_hz);
   return gpu_model::KernelSeconds(gpu, work);
 }

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "services/contract/machine/machine.h"
+
 namespace eidolon::timing::model {
 
 namespace {
@@ -14,8 +16,6 @@ constexpr double kFilled = 0.05;
 // GEMMs up to 0.7 of the bandwidth are slowed down by the limit like those that move little
 // (fit/power.py); none can exceed the bandwidth that large kernels reach.
 constexpr double kBoundByMemory = 0.7;
-// The lowest clock, as that of the device engine (services/agent/device/power_clock.h).
-constexpr double kClockMin = 0.25;
 
 double PeakOf(const gpu_model::GpuModel& gpu, std::string_view type) {
   const auto found = gpu.peak_flops.find(std::string(type));
@@ -55,7 +55,7 @@ double SlowdownAtLimit(const gpu_model::GpuModel& gpu, const Draw& draw) {
   const double room = gpu.power->held_share * gpu.power_limit_watts - gpu.power->floor_watts;
   if (room <= 0 || draw.watts <= room) return 1;
   const auto time = [&](double clock) { return 1 + draw.clock_share * (1 / clock - 1); };
-  double low = kClockMin;
+  double low = machine::kClockMin;
   double high = 1;
   for (int step = 0; step < 40; ++step) {
     const double clock = (low + high) / 2;
