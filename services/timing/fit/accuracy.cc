@@ -14,7 +14,9 @@ std::vector<Accuracy> AttentionLengths() {
   using Key = std::tuple<std::string, int, bool>;
   std::map<Key, std::vector<model::AttentionPoint>> curves;
   for (const model::PublishedAttention& row : model::PublishedAttentionRates()) {
-    curves[{row.implementation, row.head_size, row.causal}].push_back(row.point);
+    const std::string gpu = row.gpu.substr(0, row.gpu.find('-'));
+    curves[{base::StrCat(row.implementation, ", ", gpu), row.head_size, row.causal}].push_back(
+        row.point);
   }
   std::map<std::string, Errors> tests;
   for (const auto& [key, points] : curves) {
@@ -26,13 +28,11 @@ std::vector<Accuracy> AttentionLengths() {
     }
   }
   std::vector<Accuracy> rows;
-  for (const auto& [implementation, test] : tests) {
-    const bool names_gpu = implementation.find(" on ") != std::string::npos;
-    Accuracy row = {
-        .what = base::StrCat("attention forward, ", implementation, names_gpu ? "" : ", H100"),
-        .fitted = "the other lengths of the curve",
-        .tested = "each length in turn",
-        .target = 0.06};
+  for (const auto& [curve, test] : tests) {
+    Accuracy row = {.what = base::StrCat("attention forward, ", curve),
+                    .fitted = "the other lengths of the curve",
+                    .tested = "each length in turn",
+                    .target = 0.06};
     test.Fill(row);
     rows.push_back(row);
   }

@@ -61,6 +61,12 @@ Result<GpuCatalog> GpuCatalog::Load(const std::string& user_directory) {
   return catalog;
 }
 
+const GpuCatalog& GpuCatalog::BuiltIn() {
+  static const Result<GpuCatalog> catalog = Load("");
+  CHECK(catalog.has_value());
+  return *catalog;
+}
+
 Result<const GpuModel*> GpuCatalog::Find(std::string_view name) const {
   const auto found = models_.find(name);
   if (found != models_.end()) return &found->second;

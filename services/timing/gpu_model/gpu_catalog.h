@@ -15,6 +15,10 @@ namespace eidolon::timing::gpu_model {
 // Immutable after loading; safe to read from any thread.
 class GpuCatalog {
  public:
+  // The built-in models alone, whatever files a user has: they say where published rows and tables
+  // were measured.
+  static const GpuCatalog& BuiltIn();
+
   // The built-in models, then every *.yaml of `user_directory` (none when empty) in name order. A
   // file of the user replaces a built-in model of the same name. Two files of one name are an
   // error.

@@ -36,6 +36,10 @@ class GpuCatalogTest : public testing::Test {
   std::string directory_;
 };
 
+TEST_F(GpuCatalogTest, BuiltInModelsAreThoseWithoutAUsersFiles) {
+  EXPECT_EQ(GpuCatalog::BuiltIn().names(), GpuCatalog::Load("")->names());
+}
+
 TEST_F(GpuCatalogTest, EveryBuiltInModelIsValidAndNamedAsItsFile) {
   const auto catalog = GpuCatalog::Load("");
 

@@ -16,11 +16,12 @@ namespace eidolon::timing::model {
 
 std::vector<PublishedAttention> PublishedAttentionRates() {
   std::vector<PublishedAttention> rows;
-  for (const CsvRow& row : CsvRows(AttentionTableCsv(), 6)) {
+  for (const CsvRow& row : CsvRows(AttentionTableCsv(), 7)) {
     rows.push_back({.implementation = std::string(row[0]),
                     .head_size = static_cast<int>(CsvNumber(row[1])),
                     .causal = row[2] == "1",
-                    .point = {CsvNumber(row[3]), CsvNumber(row[4]) * 1e12}});
+                    .point = {CsvNumber(row[3]), CsvNumber(row[4]) * 1e12},
+                    .gpu = std::string(row[6])});
   }
   return rows;
 }

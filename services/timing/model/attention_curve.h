@@ -18,6 +18,7 @@ struct PublishedAttention {
   int head_size = 0;
   bool causal = false;
   AttentionPoint point;
+  std::string gpu;  // Name of its model.
 };
 
 std::vector<PublishedAttention> PublishedAttentionRates();

@@ -18,26 +18,36 @@
 #include <vector>
 
 #include "services/base/check.h"
+#include "services/contract/machine/machine.h"
 #include "services/timing/model/attention_curve.h"
 #include "services/timing/model/memory_model.h"
 #include "services/timing/model/published_kernels.h"
+#include "services/timing/model/reference_gpus.h"
 
 namespace eidolon::timing::model {
 namespace {
 
-constexpr double kReferenceRate = 794.5e12;  // sustained bf16 of H100-SXM5-80GB.
-
-// Curves by implementation, head size, causal.
-using Curves = std::map<std::tuple<std::string, int, bool>, AttentionCurve>;
+// A curve, and the rate in BF16 of the GPU that it is of.
+struct GpuCurve {
+  AttentionCurve curve;
+  double gpu_rate = 0;
+};
+// By implementation, head size, causal.
+using CurveKey = std::tuple<std::string, int, bool>;
+using Curves = std::map<CurveKey, GpuCurve>;
 
 const Curves& Published() {
   static const Curves curves = [] {
-    std::map<std::tuple<std::string, int, bool>, std::vector<AttentionPoint>> points;
+    std::map<CurveKey, std::pair<std::vector<AttentionPoint>, double>> points;
     for (const PublishedAttention& row : PublishedAttentionRates()) {
-      points[{row.implementation, row.head_size, row.causal}].push_back(row.point);
+      auto& [list, gpu_rate] = points[{row.implementation, row.head_size, row.causal}];
+      list.push_back(row.point);
+      gpu_rate = Rate(BuiltInGpu(row.gpu), "bf16");
     }
     Curves result;
-    for (auto& [key, list] : points) result.emplace(key, AttentionCurve(std::move(list)));
+    for (auto& [key, of] : points) {
+      result.emplace(key, GpuCurve{AttentionCurve(std::move(of.first)), of.second});
+    }
     return result;
   }();
   return curves;
@@ -45,9 +55,9 @@ const Curves& Published() {
 
 // The measured curve nearest in head size; of the other mask when this one was not measured.
 // `also`: another implementation whose curves stand beside, or none.
-const AttentionCurve& Nearest(const std::string& implementation, const std::string& also,
-                              double head_size, bool causal) {
-  const AttentionCurve* best = nullptr;
+const GpuCurve& Nearest(const std::string& implementation, const std::string& also,
+                        double head_size, bool causal) {
+  const GpuCurve* best = nullptr;
   double best_distance = 0;
   for (const auto& [key, curve] : Published()) {
     if (std::get<0>(key) != implementation && std::get<0>(key) != also) continue;
@@ -73,7 +83,7 @@ double BackwardShare(AttentionLibrary library, double head) {
 // FlashAttention-2 was made for Ampere, where it reaches 225 of 312 TFLOP/s (FlashAttention-2
 // paper), 0.83 of the sustained GEMM rate; on Hopper 370 of 794.
 double ArchitectureGain(const gpu_model::GpuModel& gpu, AttentionLibrary library) {
-  if (gpu.compute_major >= 9) return 1;
+  if (gpu.compute_major >= machine::kGroupMatrixMajor) return 1;
   return library == AttentionLibrary::kCudnn ? 1.1 : 1.75;
 }
 
@@ -156,10 +166,10 @@ Prediction PredictAttention(const gpu_model::GpuModel& gpu, const kernel::Demand
       library == AttentionLibrary::kCudnn ? HeadOfKernel(demand.head_size) : demand.head_size;
   const bool is_flash = library == AttentionLibrary::kFlash2;
   // The others' shares and the backward pass's were chosen beside the paper's curves.
-  const std::string also = is_flash && !backward ? "FA2 on H200" : "";
-  const AttentionCurve& curve = Nearest(table, also, head, demand.causal);
+  const std::string also = is_flash && !backward ? "FA2 measured" : "";
+  const auto& [curve, gpu_rate] = Nearest(table, also, head, demand.causal);
   double rate = curve.Rate(is_flash ? WholeKeys(demand) : demand.key_length) * Rate(gpu, "bf16") /
-                kReferenceRate * ArchitectureGain(gpu, library);
+                gpu_rate * ArchitectureGain(gpu, library);
   if (backward) rate *= BackwardShare(library, head);
   if (library == AttentionLibrary::kMemoryEfficient) {
     rate *= MemoryEfficientShare(demand.head_size, backward);

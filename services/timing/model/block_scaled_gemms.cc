@@ -24,7 +24,7 @@ constexpr std::string_view kFp8Block = "fp8_block";
 struct BlockScaledKernel {
   std::string_view type;
   const char* name;
-  bool on_hopper = true;
+  bool on_90 = true;
 };
 
 // Kernels of serving stacks, the newest version of each. PyTorch calls cuBLASLt, whose times are
@@ -83,7 +83,7 @@ std::optional<Prediction> PredictBlockScaledGemm(const gpu_model::GpuModel& gpu,
   MeanOfLogs own, alike;
   bool inside = true;
   for (const BlockScaledKernel& one : kBlockScaledKernels) {
-    if (one.type != type || (!one.on_hopper && gpu.compute_major == 9)) continue;
+    if (one.type != type || (!one.on_90 && gpu.compute_major == 9)) continue;
     kernel.kernel = one.name;
     const auto found = PublishedKernels::Get().Read(gpu, kernel, sizes);
     if (!found) continue;

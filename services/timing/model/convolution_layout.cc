@@ -45,7 +45,6 @@ double PadSeconds(const GpuModel& gpu, const DnnTensor& tensor, double padded) {
 }  // namespace
 
 double LayoutSeconds(const GpuModel& gpu, const Convolution& roles) {
-  constexpr double kVectorBytes = 16;
   double seconds = 0;
   for (const DnnTensor* tensor : {roles.image, roles.filter, roles.response}) {
     const double vector = kVectorBytes / kernel::CudaTypeBytes(tensor->type);

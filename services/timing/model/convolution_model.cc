@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "services/contract/cudnn_numbers/operation.h"
+#include "services/contract/machine/machine.h"
 #include "services/timing/model/convolution_groups.h"
 #include "services/timing/model/convolution_layout.h"
 #include "services/timing/model/convolution_shape.h"
@@ -31,9 +32,7 @@ using enum cudnn_numbers::Operation;
 constexpr double kConvolutionShare = 0.7;
 constexpr double kFilterGradientShare = 0.55;
 
-// The tensor-core kernels move 16 bytes of channels at a time.
 double PaddedChannels(double channels, double element) {
-  constexpr double kVectorBytes = 16;
   return RoundUp(channels, kVectorBytes / element);
 }
 
@@ -51,8 +50,6 @@ double DepthwiseSeconds(const gpu_model::GpuModel& gpu, const DnnOperation& op,
 // The forward GEMM by tiles of 128 by 128 on GPUs before 9.0. Unaligned channels go to a kernel
 // with tiles of 256 by 64 (published).
 double OlderForwardSeconds(const gpu_model::GpuModel& gpu, const Convolution& roles) {
-  // A window's place takes whole pieces of 64 bytes of channels.
-  constexpr double kPieceBytes = 64;
   constexpr double kNarrowTile = 64, kWideTile = 128, kOutsideSeconds = 6e-6;
   const double element = roles.element();
   const bool aligned = roles.channels() == PaddedChannels(roles.channels(), element);
@@ -77,7 +74,7 @@ double OnceSeconds(const gpu_model::GpuModel& gpu, const DnnGraph& graph) {
 // e2e/measured).
 //
 // With channels first the places of a picture are a row. Rows that do not begin where 16 bytes do
-// take CUTLASS's kernels of older architectures, as GEMMs do (gemm_model.cc), and the filter's
+// take CUTLASS's kernels of older architectures, as GEMMs do (gemm_model.h), and the filter's
 // gradient of odd ones is not a GEMM at all.
 double RowOf(const Convolution& roles) { return roles.places() / Dim(*roles.response, 0); }
 
@@ -89,10 +86,9 @@ bool IsGemmOfPoints(const Convolution& roles) {
 
 double UnalignedSeconds(const gpu_model::GpuModel& gpu, const Convolution& roles) {
   constexpr double kAligned = 8, kTile = 64;
-  constexpr double kOddFlopsPerClock = 243, kEvenFlopsPerClock = 950;
   const double row = RowOf(roles);
   if (!roles.is_channels_first() || std::fmod(row, kAligned) == 0) return 0;
-  const double per_clock = std::fmod(row, 2) == 0 ? kEvenFlopsPerClock : kOddFlopsPerClock;
+  const double per_clock = std::fmod(row, 2) == 0 ? kEvenRowsFlopsPerClock : kOddRowsFlopsPerClock;
   const double multiplications = Dim(*roles.response, 0) * RoundUp(row, kTile) *
                                  RoundUp(roles.filters(), kTile) * roles.channels();
   return 2 * multiplications /
@@ -143,11 +139,12 @@ double KernelSeconds(const gpu_model::GpuModel& gpu, const DnnGraph& graph,
   }
   if (IsOfPaddedGroups(gpu, roles)) return PaddedGroupsSeconds(gpu, roles);
   if (roles.groups() > 1 || roles.type() == "fp64") return ShareSeconds(gpu, graph, op, roles);
-  if (gpu.compute_major >= 9 && roles.is_of_points() && roles.type() == "tf32") {
+  if (gpu.compute_major >= machine::kGroupMatrixMajor && roles.is_of_points() &&
+      roles.type() == "tf32") {
     return op.kind == kConvolutionForward ? PointsSeconds(gpu, roles)
                                           : ShareSeconds(gpu, graph, op, roles);
   }
-  if (gpu.compute_major >= 9) {
+  if (gpu.compute_major >= machine::kGroupMatrixMajor) {
     return IsPlainAnyway(roles) ? PlainSeconds(gpu, roles) : TensorCoreSeconds(gpu, roles);
   }
   if (op.kind == kConvolutionForward) return OlderForwardSeconds(gpu, roles);
@@ -157,7 +154,7 @@ double KernelSeconds(const gpu_model::GpuModel& gpu, const DnnGraph& graph,
 bool ChangesLayouts(const gpu_model::GpuModel& gpu, const Convolution& roles) {
   const bool points = roles.is_of_points() && (roles.type() == "tf32" || IsGemmOfPoints(roles));
   if (points || roles.type() == "fp32" || roles.type() == "fp64") return false;
-  return !(gpu.compute_major >= 9 && IsPlainAnyway(roles));
+  return !(gpu.compute_major >= machine::kGroupMatrixMajor && IsPlainAnyway(roles));
 }
 
 }  // namespace

@@ -37,6 +37,11 @@ struct Convolution {
   bool is_depthwise() const;
 };
 
+// cuDNN's kernels for tensor cores move 16 bytes of channels at a time, and a place of a window
+// takes whole pieces of 64.
+inline constexpr double kVectorBytes = 16;
+inline constexpr double kPieceBytes = 64;
+
 // The least multiple of `step` that holds `size`.
 inline double RoundUp(double size, double step) { return std::ceil(size / step) * step; }
 

@@ -115,7 +115,6 @@ constexpr double kFarApart = 8;
 
 // Pictures of three or four colours: their places of a window lie one after the other, in vectors.
 constexpr double kColours = 4;
-constexpr double kVectorBytes = 16;
 
 bool IsFarApart(const Convolution& roles) {
   return roles.window() > 1 && roles.dilation_max() >= kFarApart;
@@ -123,11 +122,7 @@ bool IsFarApart(const Convolution& roles) {
 
 bool IsOfPatches(const Convolution& roles) { return roles.stride_max() >= kPatchStride; }
 
-// A place of a window takes whole pieces of 64 bytes of channels.
-double Pieces(double channels, double element) {
-  constexpr double kPieceBytes = 64;
-  return RoundUp(channels, kPieceBytes / element);
-}
+double Pieces(double channels, double element) { return RoundUp(channels, kPieceBytes / element); }
 
 double ForwardSeconds(const GpuModel& gpu, const Convolution& roles) {
   constexpr double kFewFilters = 16;

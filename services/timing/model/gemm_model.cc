@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <mutex>
 #include <tuple>
 
@@ -26,6 +27,7 @@
 #include "services/timing/model/power_model.h"
 #include "services/timing/model/published_gemms.h"
 #include "services/timing/model/published_tables.h"
+#include "services/timing/model/reference_gpus.h"
 
 namespace eidolon::timing::model {
 namespace {
@@ -83,6 +85,7 @@ std::string GemmType(const kernel::Gemm& gemm) {
 GemmModel::GemmModel() : waves_(PublishedWaveConstants()) {
   for (const CsvRow& row : CsvRows(GemmSmoothCsv(), 7)) {
     Reference& reference = references_[{std::string(row[0]), std::string(row[1])}];
+    if (!row[0].empty()) table_gpus_[BuiltInGpu(row[0]).compute_major] = row[0];
     reference.fixed = CsvNumber(row[2]) * 1e-12;
     reference.per_k = CsvNumber(row[3]) * 1e-15;
     reference.efficiency = CsvNumber(row[4]) * 1e-6;
@@ -150,12 +153,11 @@ const GemmModel& GemmModel::Get() {
 // The same formula as fit/fit_gemm.py.
 double GemmModel::Smooth(const Reference& reference, const Shape& s, double bandwidth,
                          double rate) {
-  constexpr double kAttained = 0.9;
   constexpr double kSplitK = 4096;
   const double compute = 2 * s.batch * s.m * s.n * s.k / (rate * reference.efficiency);
   const double bytes =
       s.batch * ((s.m * s.k + s.n * s.k) * s.input_bytes + s.m * s.n * s.output_bytes);
-  const double memory = bytes / (bandwidth * kAttained);
+  const double memory = bytes / (bandwidth * kGemmAttained);
   const double larger = std::max(compute, memory);
   const double smaller = std::min(compute, memory) / larger;
   const double square = smaller * smaller;
@@ -173,29 +175,28 @@ GemmSample GemmModel::Clamped(const Shape& shape) {
           .k = inside(shape.k)};
 }
 
-namespace {
-
-constexpr const char* kHopper = "H100-SXM5-80GB";
-constexpr const char* kBlackwell = "B200-SXM-180GB";
-
-std::uint32_t MajorOf(const std::string& table_gpu) { return table_gpu == kBlackwell ? 10 : 9; }
-
-}  // namespace
-
 GemmModel::Basis GemmModel::FindFrom(const std::string& table_gpu, const gpu_model::GpuModel& gpu,
                                      const std::string& type) const {
   const auto found = references_.find({table_gpu, type});
   if (found != references_.end()) {
-    return {&found->second, gpu.name == table_gpu, gpu.compute_major == MajorOf(table_gpu)};
+    return {&found->second, gpu.name == table_gpu,
+            gpu.compute_major == BuiltInGpu(table_gpu).compute_major};
   }
   const auto formula = references_.find({"", "fp32"});
   CHECK(formula != references_.end());
   return {&formula->second, false, false};
 }
 
+// Returns the GPU with tables that has the latest compute capability up to that of `gpu`, or the
+// earliest one.
+const std::string& GemmModel::TableGpuFor(const gpu_model::GpuModel& gpu) const {
+  const auto newer = table_gpus_.upper_bound(gpu.compute_major);
+  return newer == table_gpus_.begin() ? newer->second : std::prev(newer)->second;
+}
+
 GemmModel::Basis GemmModel::Find(const gpu_model::GpuModel& gpu, const std::string& type) const {
   if (references_.contains({gpu.name, type})) return FindFrom(gpu.name, gpu, type);
-  return FindFrom(gpu.compute_major >= 10 ? kBlackwell : kHopper, gpu, type);
+  return FindFrom(TableGpuFor(gpu), gpu, type);
 }
 
 const GemmGrid& GemmModel::CarriedTo(const gpu_model::GpuModel& gpu, const Reference& reference,
@@ -358,10 +359,10 @@ Prediction GemmModel::PredictWith(const Basis& basis, const gpu_model::GpuModel&
   if (reference.samples.empty()) {
     // Without a batch Hopper's kernels do better than the formula for all: NeuSight's linear layers
     // on H100, in the median 50 TFLOP/s; H200, 49 to 51 (e2e/measured).
-    constexpr double kHopperShare = 1.17;
+    constexpr double kUnbatchedShare = 1.17;
     const bool single = gpu.compute_major == 9 && shape.batch <= 1;
     prediction.seconds = Smooth(reference, shape, static_cast<double>(gpu.memory_bytes_per_second),
-                                Rate(gpu, shape.type) * (single ? kHopperShare : 1));
+                                Rate(gpu, shape.type) * (single ? kUnbatchedShare : 1));
     return prediction;
   }
   // The tables are short bursts; what runs for seconds does not exceed the steady rate.
@@ -384,14 +385,6 @@ Prediction GemmModel::PredictWith(const Basis& basis, const gpu_model::GpuModel&
 }
 
 namespace {
-
-// Rate of a multiprocessor, for GEMMs of 16-bit types whose rows do not begin where 16 bytes do:
-// CUTLASS kernels of older architectures. Aligned to one element, with short sums, 51 to 71 TFLOP/s
-// (published on H100, e2e/validation/operators.csv); with long ones 95 to 147, and aligned to two,
-// 247 to 262 (on H200, e2e/measured: logits of 50257 and 30522 words).
-constexpr double kOddRowsFlopsPerClock = 243;
-constexpr double kLongOddRowsFlopsPerClock = 430;
-constexpr double kEvenRowsFlopsPerClock = 950;
 
 // Of a GEMM with other transposes or an epilogue, by judgement.
 constexpr double kOtherLayoutError = 0.05;

@@ -3,6 +3,7 @@
 // for other GPUs. Increasing in every size.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -96,6 +97,7 @@ class GemmModel {
   static GemmSample Clamped(const Shape& shape);
   void ReadScales();
   void ReadTable();
+  const std::string& TableGpuFor(const gpu_model::GpuModel& gpu) const;
   Basis Find(const gpu_model::GpuModel& gpu, const std::string& type) const;
   Basis FindFrom(const std::string& table_gpu, const gpu_model::GpuModel& gpu,
                  const std::string& type) const;
@@ -109,12 +111,21 @@ class GemmModel {
 
   // By GPU model name and type; formulas without a table have the name "".
   std::map<std::pair<std::string, std::string>, Reference> references_;
+  std::map<std::uint32_t, std::string> table_gpus_;  // By compute capability.
   WaveConstants waves_;
   // Grids of GPUs of a table's kind, made on first use: by multiprocessors, bandwidth, rate, table.
   using CarriedKey = std::tuple<double, double, double, const Reference*>;
   mutable std::mutex carried_mutex_;
   mutable std::map<CarriedKey, const GemmGrid> carried_;
 };
+
+// Rate of a multiprocessor, for GEMMs of 16-bit types whose rows do not begin where 16 bytes do:
+// CUTLASS kernels of older architectures. Aligned to one element, with short sums, 51 to 71 TFLOP/s
+// (published on H100, e2e/validation/operators.csv); with long ones 95 to 147, and aligned to two,
+// 247 to 262 (on H200, e2e/measured: logits of 50257 and 30522 words).
+inline constexpr double kOddRowsFlopsPerClock = 243;
+inline constexpr double kLongOddRowsFlopsPerClock = 430;
+inline constexpr double kEvenRowsFlopsPerClock = 950;
 
 // The type by which a GEMM's rate is known, from its inputs and compute type: "bf16", "tf32"...
 std::string GemmType(const kernel::Gemm& gemm);

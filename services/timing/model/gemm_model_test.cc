@@ -248,6 +248,30 @@ TEST(GemmModelTest, AnotherArchitectureFollowsFromWavesAlone) {
   EXPECT_NEAR(foretold.seconds, own.seconds, 0.15 * own.seconds);
 }
 
+// Of the GPUs with tables, H100 (9.0) and B200 (10.0), the latest that is no later than the GPU
+// itself; the earliest for those before.
+TEST(GemmModelTest, AGpuWithoutATableTakesThatOfItsArchitectureOrOfTheOneBefore) {
+  const auto& model = GemmModel::Get();
+  const GemmModel::Shape shape{.m = 2048, .n = 1024, .k = 512, .type = "tf32"};
+  const struct {
+    const char* gpu;
+    const char* table;
+    const char* other;
+  } cases[] = {{"A100-SXM4-80GB", "H100-SXM5-80GB", "B200-SXM-180GB"},
+               {"H200-SXM-141GB", "H100-SXM5-80GB", "B200-SXM-180GB"},
+               {"B300-SXM-288GB", "B200-SXM-180GB", "H100-SXM5-80GB"},
+               {"RTX-PRO-6000-Server", "B200-SXM-180GB", "H100-SXM5-80GB"}};
+  for (const auto& one : cases) {
+    gpu_model::GpuModel gpu = Gpu(one.gpu);
+    gpu.name = "mine";
+    // A table says more than waves alone only to a GPU of its own architecture.
+    const double seconds = model.Predict(gpu, shape).seconds;
+    EXPECT_EQ(seconds, model.PredictFrom(one.table, gpu, shape).seconds) << one.gpu;
+    const bool same_kernels = Gpu(one.table).compute_major == gpu.compute_major;
+    EXPECT_EQ(seconds != model.PredictFrom(one.other, gpu, shape).seconds, same_kernels) << one.gpu;
+  }
+}
+
 TEST(GemmModelTest, ComputeTypeDecidesTheRate) {
   kernel::Gemm gemm{.m = 4096, .n = 4096, .k = 4096};
   gemm.compute_type = 68;

@@ -31,7 +31,6 @@ constexpr Tile kTiles[] = {{128, 256, 1.0},  {256, 128, 1.0}, {256, 256, 1.0},
 constexpr double kTileSeconds = 0.5e-6;
 constexpr double kFixedSeconds = 4e-6;
 constexpr double kStepSeconds = 0.4e-9;
-constexpr double kAttained = 0.9;
 
 // Sizes on logarithmic axes. Batch, m and n also enter as their product, the number of tiles: what
 // GEMMs of one such number have in common is that they fill the GPU alike; and the narrower side
@@ -88,7 +87,7 @@ double TileSeconds(const GemmHardware& h, const GemmSample& s) {
     if (best == 0 || seconds < best) best = seconds;
   }
   const double bytes = s.batch * ((s.m + s.n) * s.k * h.input_bytes + s.m * s.n * h.output_bytes);
-  const double memory = bytes / (h.bandwidth * kAttained);
+  const double memory = bytes / (h.bandwidth * kGemmAttained);
   const double rounded = std::sqrt(std::sqrt(std::pow(best, 4) + std::pow(memory, 4)));
   return IdleSeconds(s) + rounded;
 }

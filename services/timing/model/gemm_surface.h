@@ -19,8 +19,11 @@ struct GemmHardware {
   double output_bytes = 2;
 };
 
+// Of the bandwidth, by judgement; fit/fit_gemm.py has it, too.
+inline constexpr double kGemmAttained = 0.9;
+
 // Seconds by tiles and waves alone: the best of the usual tile shapes, whole waves of them, against
-// the bytes at nine tenths of the bandwidth. Grows in every size.
+// the bytes at the bandwidth that is attained. Grows in every size.
 double TileSeconds(const GemmHardware& hardware, const GemmSample& shape);
 
 // What a surface is fitted with: processes whose mean it is, a rough and a smooth one.

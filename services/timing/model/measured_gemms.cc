@@ -12,12 +12,12 @@
 
 #include "services/base/check.h"
 #include "services/timing/model/gemm_gaps.h"
+#include "services/timing/model/gemm_surface.h"
 
 namespace eidolon::timing::model {
 namespace {
 
 constexpr double kFloorClocks = 2000;
-constexpr double kGemmAttained = 0.9;  // Of the bandwidth.
 
 // The most that growth may move a row which still counts as measured.
 constexpr double kMoved = 0.03;

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "services/base/check.h"
-#include "services/timing/gpu_model/gpu_catalog.h"
 #include "services/timing/model/gemm_transfer.h"
 #include "services/timing/model/memory_model.h"
 #include "services/timing/model/reference_gpus.h"
@@ -53,19 +52,6 @@ GemmRoof RoofOf(const gpu_model::GpuModel& gpu, const std::string& type) {
           .output_bytes = 2};
 }
 
-// The built-in models: a user's file of a reference GPU's name says nothing of where rows were
-// measured.
-const gpu_model::GpuModel& ReferenceGpuModel(std::string_view gpu) {
-  static const gpu_model::GpuCatalog catalog = [] {
-    auto loaded = gpu_model::GpuCatalog::Load("");
-    CHECK(loaded.has_value());
-    return std::move(*loaded);
-  }();
-  const auto model = catalog.Find(gpu);
-  CHECK(model.has_value());
-  return **model;
-}
-
 }  // namespace
 
 PublishedGemms::CarriedEntry PublishedGemms::Carry(const gpu_model::GpuModel& gpu,
@@ -84,13 +70,13 @@ PublishedGemms::CarriedEntry PublishedGemms::Carry(const gpu_model::GpuModel& gp
   }
   std::vector<TransferReferenceGpu> reference_gpus;
   for (const ReferenceGpu& reference_gpu : ReferenceGpusFor(gpu)) {
-    const std::string name(reference_gpu.gpu);
+    const std::string& name = reference_gpu.gpu->name;
     if (!entries_.contains({name, type})) continue;
     // The most alike come first.
     if (entry.carried.same_architecture && !reference_gpu.same_architecture) break;
-    if (reference_gpus.empty()) entry.carried.reference_gpu = reference_gpu.gpu;
+    if (reference_gpus.empty()) entry.carried.reference_gpu = name;
     entry.carried.same_architecture = reference_gpu.same_architecture;
-    reference_gpus.push_back({Find(name, type), TransferHardwareOf(ReferenceGpuModel(name), type)});
+    reference_gpus.push_back({Find(name, type), TransferHardwareOf(*reference_gpu.gpu, type)});
   }
   if (reference_gpus.empty()) return entry;
   entry.carried.reference_gpus = reference_gpus.size();

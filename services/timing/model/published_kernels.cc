@@ -171,9 +171,9 @@ std::optional<PublishedKernels::Answer> PublishedKernels::Read(
   }
   for (const ReferenceGpu& reference_gpu : ReferenceGpusFor(gpu)) {
     if (!reference_gpu.same_architecture) break;
-    const PublishedKernel* other = Find(reference_gpu.gpu, kernel);
+    const PublishedKernel* other = Find(reference_gpu.gpu->name, kernel);
     if (other == nullptr) continue;
-    return Answer{other->Read(RoofOf(gpu), kernel, sizes), std::string(reference_gpu.gpu)};
+    return Answer{other->Read(RoofOf(gpu), kernel, sizes), reference_gpu.gpu->name};
   }
   return std::nullopt;
 }
@@ -182,9 +182,9 @@ std::optional<PublishedKernels::Answer> PublishedKernels::ReadCarried(
     const gpu_model::GpuModel& gpu, const KernelClass& kernel,
     std::span<const double> sizes) const {
   for (const ReferenceGpu& reference_gpu : ReferenceGpusFor(gpu)) {
-    const PublishedKernel* other = Find(reference_gpu.gpu, kernel);
+    const PublishedKernel* other = Find(reference_gpu.gpu->name, kernel);
     if (other == nullptr) continue;
-    Answer answer = {other->Read(RoofOf(gpu), kernel, sizes), std::string(reference_gpu.gpu)};
+    Answer answer = {other->Read(RoofOf(gpu), kernel, sizes), reference_gpu.gpu->name};
     if (!reference_gpu.same_architecture) answer.time.relative_error += kAnotherArchitectureError;
     return answer;
   }

@@ -2,44 +2,58 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <string_view>
 #include <utility>
 
+#include "services/base/check.h"
+#include "services/timing/gpu_model/gpu_catalog.h"
+#include "services/timing/model/embedded_rows.h"
 #include "services/timing/model/memory_model.h"
 
 namespace eidolon::timing::model {
 namespace {
 
-// The architecture, as far as libraries tell them apart, and bytes of bandwidth an operation in
-// BF16.
-struct Kind {
-  std::string_view gpu;
-  std::uint32_t architecture;
-  double bytes;
-};
-constexpr Kind kKinds[] = {{"A100-SXM4-80GB", 8, 7.52e-3},
-                           {"H100-SXM5-80GB", 9, 4.22e-3},
-                           {"H200-SXM-141GB", 9, 6.04e-3},
-                           {"B200-SXM-180GB", 10, 4.41e-3},
-                           {"GB200", 10, 4.39e-3},
-                           {"B300-SXM-288GB", 10, 4.21e-3},
-                           {"RTX-PRO-6000-Server", 12, 4.29e-3}};
+using gpu_model::GpuModel;
+
+// Returns the logarithm of the bytes of bandwidth for each operation in BF16, at the GPU's own
+// clock: at another one it is still the same part.
+double LogBytes(const GpuModel& gpu) {
+  const double rate = Rate(gpu, "bf16") / gpu.clock_scale;
+  return std::log(static_cast<double>(gpu.memory_bytes_per_second) / rate);
+}
+
+const std::vector<const GpuModel*>& MeasuredGpus() {
+  static const std::vector<const GpuModel*> gpus = [] {
+    std::set<std::string_view> names;
+    for (const EmbeddedRows& file : EmbeddedGemmRows()) names.insert(file.gpu);
+    std::vector<const GpuModel*> found;
+    for (const std::string_view name : names) found.push_back(&BuiltInGpu(name));
+    return found;
+  }();
+  return gpus;
+}
 
 }  // namespace
 
-std::uint32_t ArchitectureOf(const gpu_model::GpuModel& gpu) {
+const GpuModel& BuiltInGpu(std::string_view name) {
+  const auto found = gpu_model::GpuCatalog::BuiltIn().Find(name);
+  CHECK(found.has_value());
+  return **found;
+}
+
+std::uint32_t ArchitectureOf(const GpuModel& gpu) {
   const bool ada = gpu.compute_major == 8 && gpu.compute_minor == 9;
   return ada ? 12 : gpu.compute_major;
 }
 
-std::vector<ReferenceGpu> ReferenceGpusFor(const gpu_model::GpuModel& gpu) {
-  // At its own clock: at another one it is still the same part.
-  const double rate = Rate(gpu, "bf16") / gpu.clock_scale;
-  const double wanted = std::log(static_cast<double>(gpu.memory_bytes_per_second) / rate);
+std::vector<ReferenceGpu> ReferenceGpusFor(const GpuModel& gpu) {
+  const double wanted = LogBytes(gpu);
   std::vector<std::pair<double, ReferenceGpu>> found;
-  for (const Kind& kind : kKinds) {
-    if (kind.gpu == gpu.name) continue;
-    const bool same = kind.architecture == ArchitectureOf(gpu);
-    found.push_back({std::abs(std::log(kind.bytes) - wanted), {kind.gpu, same}});
+  for (const GpuModel* measured : MeasuredGpus()) {
+    if (measured->name == gpu.name) continue;
+    const bool same = ArchitectureOf(*measured) == ArchitectureOf(gpu);
+    found.push_back({std::abs(LogBytes(*measured) - wanted), {measured, same}});
   }
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
     if (a.second.same_architecture != b.second.same_architecture) {

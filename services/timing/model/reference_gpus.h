@@ -9,8 +9,12 @@
 
 namespace eidolon::timing::model {
 
+// The built-in model of the GPU that rows or a table of ours were measured on, whatever a user's
+// file of that name says. Requires: there is one.
+const gpu_model::GpuModel& BuiltInGpu(std::string_view name);
+
 struct ReferenceGpu {
-  std::string_view gpu;
+  const gpu_model::GpuModel* gpu = nullptr;  // Built in, hence never destroyed.
   bool same_architecture = false;
 };
 
