@@ -5,7 +5,8 @@
 
 Limits: file 500 lines, header 200, function 70, line 100 columns; a class in at most two source files. The tree and
 every top folder have a README.md of at most a page. Every source is named in its folder's CMakeLists.txt. Banned words
-and calls are listed in tidy.toml with what to use instead. Generated rows (*.inc) and data are exempt from lengths.
+and calls are listed in tidy.toml with what to use instead. A constant of the machine has one
+definition. Generated rows (*.inc) and data are exempt from lengths.
 """
 
 import collections
@@ -26,6 +27,8 @@ GOOGLE_BENCHMARK = "services/cli/bench/google_benchmark"  # Reads what the libra
 SOURCES_OF_A_CLASS = 2
 NAMESPACE = re.compile(r"^namespace ([\w:]+) \{", re.M)
 MEMBER = re.compile(r"^(?:[\w:<>,&*\[\]][\w:<>,&* \[\]]*?[ ][*&]?)?(?:(\w+)::)~?\w+\([^;]*?\)[^;{]*\{", re.M)
+MACHINE = "services/contract/machine/machine.h"
+CONSTANT = re.compile(r"\bconstexpr (?:[\w:]+ )+(k\w+) =")
 BANNED_NAMES = re.compile(r"(^|_)(utils?|helpers?|misc|common|manager)(_|\.|$)", re.IGNORECASE)
 
 
@@ -36,10 +39,12 @@ def tracked(root):
     return [pathlib.Path(name) for name in out.split("\0") if name and (root / name).is_file()]
 
 
-def strip_comments(text):
-    """The text with comments and string contents blanked, line structure kept."""
+def strip_comments(text, texts_too=True):
+    """The text with comments, and string contents unless told otherwise, blanked, line structure kept."""
 
     def blank(match):
+        if not texts_too and match.group(0)[0] in "R\"'":
+            return match.group(0)
         return re.sub(r"[^\n]", " ", match.group(0))
 
     pattern = r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''
@@ -87,9 +92,12 @@ def check_source(root, path):
     for start, length in long_functions(code):
         yield f"{path}:{start}: a function of {length} lines, allowed are {FUNCTION_LINES}"
     for row in BANNED:
-        if str(path).startswith(tuple(row.get("but_in", ()))):
+        name = str(path)
+        if name.startswith(tuple(row.get("but_in", ()))) or not name.startswith(tuple(row.get("only_in", [""]))):
             continue
-        haystack = text if row.get("anywhere") else code
+        if row.get("in_texts") and path.stem.endswith(("_test", "_fuzz", "_bench")):
+            continue
+        haystack = text if row.get("anywhere") else strip_comments(text, False) if row.get("in_texts") else code
         for found in re.finditer(row["find"], haystack):
             number = haystack.count("\n", 0, found.start()) + 1
             yield f"{path}:{number}: '{found.group(0)}' is banned: {row['write']}"
@@ -116,6 +124,16 @@ def spread_classes(root, files):
                 f"{namespace}::{name} is defined in {len(found)} files, allowed are {SOURCES_OF_A_CLASS}: "
                 f"split the class into objects ({' '.join(sorted(found))})"
             )
+
+
+def doubled_constants(root, files):
+    """Constants of the machine that a source of a service defines again."""
+    names = CONSTANT.findall((root / MACHINE).read_text()) if (root / MACHINE).exists() else []
+    for path in files:
+        if path.suffix not in SOURCES or path.parts[0] != "services" or str(path) == MACHINE:
+            continue
+        for name in set(CONSTANT.findall((root / path).read_text(errors="replace"))).intersection(names):
+            yield f"{path}: {name} is defined in {MACHINE}"
 
 
 def check_listed(root, path):
@@ -151,6 +169,7 @@ def main():
     for path in sources:
         problems += [*check_source(root, path), *check_listed(root, path)]
     problems += spread_classes(root, files)
+    problems += doubled_constants(root, files)
     for top in [".", *sorted({path.parts[0] for path in files} & TOP_FOLDERS)]:
         problems += check_readme(root, top)
     for problem in problems:
