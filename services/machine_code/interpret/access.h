@@ -30,7 +30,7 @@ inline std::uint64_t MaskOf(std::uint64_t offset, unsigned size) {
 }
 
 // `size` bytes at the place, which is aligned to it; nullptr ends the launch. `writes`: marks them
-// written and known. `reads`: they must be known.
+// written and known. `reads`: they must be known, unless the launch tracks what is not.
 inline std::byte* Reach(Warp& warp, unsigned lane, Place place, unsigned size, bool reads,
                         bool writes) {
   LaunchState& launch = *warp.launch;
@@ -49,7 +49,7 @@ inline std::byte* Reach(Warp& warp, unsigned lane, Place place, unsigned size, b
     const std::uint64_t bits = MaskOf(offset, size);
     const std::size_t word = offset / 64;
     if (reads) {
-      if ((page->known[word] & bits) != bits) {
+      if ((page->known[word] & bits) != bits && !launch.tracks_unknown) {
         launch.End(Stop::kUnknownRead, place.address);
         return nullptr;
       }

@@ -9,6 +9,7 @@
 
 #include "services/machine_code/interpret/access.h"
 #include "services/machine_code/interpret/handlers.h"
+#include "services/machine_code/interpret/shuffle.h"
 #include "services/machine_code/interpret/widest.h"
 
 namespace eidolon::interpret {
@@ -246,52 +247,14 @@ void RunQspc(Warp& warp, const Step& step, std::uint32_t mask) {
   PutPredicate(warp, step.word, 81, mask, result);
 }
 
-// Bits 8 to 12 of the bounds say which bits of a lane's number stay (its segment), the lowest five
-// the last lane inside of it. A source outside gives the lane's own value.
 void RunShfl(Warp& warp, const Step& step, std::uint32_t mask) {
   const Word& word = step.word;
-  const std::uint32_t form = sass::FormOf(word);
-  const bool fixed_lane = form == 4 || form == 7;
-  const bool fixed_bounds = form == 2 || form == 7;
   const std::uint32_t* values = warp.Row(SourceRow(word.Bits(24, 8)));
-  const std::uint32_t* lanes = warp.Row(SourceRow(word.Bits(32, 8)));
-  const std::uint32_t* bounds = warp.Row(SourceRow(word.Bits(64, 8)));
-  const std::uint64_t mode = word.Bits(58, 2);
+  const Shuffle shuffle(word, warp.Row(SourceRow(word.Bits(32, 8))),
+                        warp.Row(SourceRow(word.Bits(64, 8))));
   Lanes out;
-  std::uint32_t inside = 0;
-  for (unsigned lane = 0; lane < kLanes; ++lane) {
-    const auto by = static_cast<std::int32_t>(
-        (fixed_lane ? static_cast<std::uint32_t>(word.Bits(53, 5)) : lanes[lane]) & 31);
-    const std::uint32_t bound =
-        fixed_bounds ? static_cast<std::uint32_t>(word.Bits(40, 13)) : bounds[lane];
-    const std::uint32_t segment = bound >> 8 & 31;
-    const auto last = static_cast<std::int32_t>((lane & segment) | (bound & 31 & ~segment));
-    const auto self = static_cast<std::int32_t>(lane);
-    std::int32_t from = self;
-    bool good = false;
-    switch (mode) {
-      case 0:
-        from = static_cast<std::int32_t>((lane & segment) |
-                                         (static_cast<std::uint32_t>(by) & ~segment));
-        good = from <= last;
-        break;
-      case 1:
-        from = self - by;
-        good = from >= last;
-        break;
-      case 2:
-        from = self + by;
-        good = from <= last;
-        break;
-      default:
-        from = self ^ by;
-        good = from <= last;
-        break;
-    }
-    out[lane] = values[good ? from & 31 : self];
-    inside |= std::uint32_t{good} << lane;
-  }
-  PutPredicate(warp, word, 81, mask, inside);
+  for (unsigned lane = 0; lane < kLanes; ++lane) out[lane] = values[shuffle.from[lane]];
+  PutPredicate(warp, word, 81, mask, shuffle.inside);
   Put(warp, step.target, mask, out);
 }
 

@@ -30,6 +30,10 @@ using Lanes = std::array<std::uint32_t, kLanes>;
 inline constexpr unsigned kZeroRow = 0;
 inline constexpr unsigned kLostRow = 1;
 inline constexpr unsigned kFirstRow = 2;
+// Every number an instruction can name, with room for wide operands behind the last.
+inline constexpr unsigned kRegisterRows = kFirstRow + 256 + 8;
+// The same for uniform registers. 255: zero; 256: nobody reads it.
+inline constexpr unsigned kUniformRegisters = 260;
 
 constexpr unsigned SourceRow(std::uint64_t number) {
   return number == sass::kZeroRegister ? kZeroRow : static_cast<unsigned>(number) + kFirstRow;

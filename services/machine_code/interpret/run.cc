@@ -16,12 +16,11 @@
 
 #include "services/machine_code/interpret/layout.h"
 #include "services/machine_code/interpret/schedule.h"
+#include "services/machine_code/interpret/unknown_steps.h"
 
 namespace eidolon::interpret {
 namespace {
 
-// Every number an instruction can name, with room for wide operands behind the last.
-constexpr std::size_t kRegisterRows = kFirstRow + 256 + 8;
 // Steps that a warp runs before the next one has its turn.
 constexpr std::uint32_t kSliceSteps = 2048;
 // Stack that functions that a kernel calls may need beyond its own frame.
@@ -65,13 +64,13 @@ void StartBlock(Block& block, LaunchState& state, std::uint64_t index, std::uint
   const auto threads = static_cast<std::uint32_t>(state.block.volume());
   const auto warps = static_cast<std::uint32_t>(WarpsOf(state.block));
   block.warps.resize(warps);
-  block.rows.resize(std::max<std::size_t>(block.rows.size(), warps * kRegisterRows * kLanes));
+  block.rows.resize(std::max(block.rows.size(), std::size_t{warps} * kRegisterRows * kLanes));
   block.shared.resize(state.first_shared + state.shared_bytes);
   if (state.shared_bytes != 0) std::ranges::fill(block.shared, std::byte{});
   // What the compiler gave out; others are read by no compiler's code.
   const unsigned registers = state.program->registers;
   const std::size_t cleared =
-      registers == 0 ? kRegisterRows : std::min<std::size_t>(kFirstRow + registers, kRegisterRows);
+      registers == 0 ? kRegisterRows : std::min(kFirstRow + registers, kRegisterRows);
   block.local.assign(std::size_t{state.local_bytes} * warps * kLanes, std::byte{});
   block.barriers = {};
   block.live_threads = 0;
@@ -85,7 +84,7 @@ void StartBlock(Block& block, LaunchState& state, std::uint64_t index, std::uint
     warp.Clear(state.program->convergence_barriers);
     warp.block = &block;
     warp.launch = &state;
-    warp.rows = block.rows.data() + i * kRegisterRows * kLanes;
+    warp.rows = block.rows.data() + std::size_t{i} * kRegisterRows * kLanes;
     std::fill_n(warp.Row(kZeroRow), cleared * kLanes, 0u);
     warp.predicate[sass::kTruePredicate] = ~0u;
     warp.uniform_predicate[sass::kTruePredicate] = ~0u;
@@ -95,6 +94,7 @@ void StartBlock(Block& block, LaunchState& state, std::uint64_t index, std::uint
     block.live_threads += lanes;
     warp.groups.push_back({.lanes = warp.live, .at = 0});
   }
+  if (state.tracks_unknown) StartUnknowns(block);
 }
 
 // Rejects what no GPU does, or what would cost too much memory here.
@@ -122,7 +122,23 @@ std::uint32_t CountBits(std::uint32_t bits) {
   return ((bits + (bits >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24;
 }
 
-// Runs the warp until it cannot go on or its turn is over. True when it did anything.
+// Runs a step that is not one of control for the lanes of the mask, or asks whether one of control
+// may run. `perhaps`: lanes of the mask whose guard is unknown.
+template <bool kTracks>
+bool RunOrAdmit(Warp& warp, const Step& step, std::uint32_t mask, std::uint32_t perhaps) {
+  if constexpr (kTracks) {
+    const Lineup lanes{.certain = mask & ~perhaps, .perhaps = perhaps};
+    if (step.control) return AdmitControl(warp, step, lanes);
+    RunTracked(warp, step, lanes);
+  } else if (!step.control) {
+    step.run(warp, step, mask);
+  }
+  return true;
+}
+
+// Runs the warp until it cannot go on or its turn is over. True when it did anything. Compiled
+// twice, so that launches which know all that they read do not pay for those that do not.
+template <bool kTracks>
 bool RunWarp(Warp& warp) {
   LaunchState& state = *warp.launch;
   const Step* const steps = state.program->steps.data();
@@ -140,13 +156,19 @@ bool RunWarp(Warp& warp) {
       const Step& step = steps[group->at];
       const std::uint32_t guard =
           step.uniform ? warp.uniform_predicate[step.guard] : warp.predicate[step.guard];
-      const std::uint32_t mask = group->lanes & (step.guard_negated ? ~guard : guard);
+      std::uint32_t mask = group->lanes & (step.guard_negated ? ~guard : guard);
+      std::uint32_t perhaps = 0;
+      if constexpr (kTracks) {
+        perhaps = group->lanes & UnknownGuard(warp, step);
+        mask |= perhaps;
+      }
       lane_steps += mask == ~0u ? kLanes : mask == 0 ? 0 : CountBits(mask);
       ++done;
       if (mask == 0) {
         ++group->at;
+      } else if (!RunOrAdmit<kTracks>(warp, step, mask, perhaps)) {
+        break;
       } else if (!step.control) {
-        step.run(warp, step, mask);
         ++group->at;
       } else {
         const std::size_t groups = warp.groups.size();
@@ -169,6 +191,7 @@ bool RunWarp(Warp& warp) {
 }
 
 // Runs blocks that were started until all of them have ended.
+template <bool kTracks>
 void RunBlocks(std::span<const std::unique_ptr<Block>> blocks, LaunchState& state) {
   bool live = true;
   while (live && state.stop == Stop::kNone) {
@@ -177,7 +200,7 @@ void RunBlocks(std::span<const std::unique_ptr<Block>> blocks, LaunchState& stat
     for (const auto& block : blocks) {
       for (Warp& warp : block->warps) {
         if (warp.live == 0) continue;
-        moved = RunWarp(warp) || moved;
+        moved = RunWarp<kTracks>(warp) || moved;
         live = live || warp.live != 0;
       }
     }
@@ -200,7 +223,7 @@ class Learner {
       const std::uint64_t lane_steps = state_.lane_steps;
       std::ranges::fill(words_, std::uint8_t{0});
       state_.words_read = words_.data();
-      RunWarp(warp);
+      RunWarp<false>(warp);
       state_.words_read = all_words_;
       if (all_words_ != nullptr) Unite(words_, all_words_);
       if (warp.live != 0 || warp.touched_memory || state_.stop != Stop::kNone) continue;
@@ -244,8 +267,9 @@ void Account(const IdleMemo& memo, LaunchState& state) {
 
 // True when warps of the launch may be known to be idle.
 bool MayBeIdle(const Program& program, const Launch& launch) {
-  return launch.idle != nullptr && program.warps_are_apart && !launch.cooperative &&
-         launch.blocks.empty() && launch.grid.volume() <= IdleWarps::kMostWarps &&
+  return launch.idle != nullptr && !launch.tracks_unknown && program.warps_are_apart &&
+         !launch.cooperative && launch.blocks.empty() &&
+         launch.grid.volume() <= IdleWarps::kMostWarps &&
          launch.grid.volume() * WarpsOf(launch.block) <= IdleWarps::kMostWarps;
 }
 
@@ -300,6 +324,12 @@ Outcome Run(const Program& program, const Launch& launch, Memory& memory, const 
     state.words_read = launch.words_read->data();
   }
 
+  if (launch.tracks_unknown) {
+    state.tracks_unknown = true;
+    state.effects.reserve(program.steps.size());
+    for (const Step& step : program.steps) state.effects.push_back(EffectOf(step));
+  }
+
   const bool chosen = !launch.blocks.empty();
   const std::uint64_t count = chosen ? launch.blocks.size() : launch.grid.volume();
   // A cooperative launch's blocks are all there at once.
@@ -324,7 +354,7 @@ Outcome Run(const Program& program, const Launch& launch, Memory& memory, const 
                  idle == nullptr ? 0 : idle->warps >> (first * warps));
     }
     if (learner) learner->Begin(*blocks.front(), first * warps);
-    RunBlocks(blocks, state);
+    state.tracks_unknown ? RunBlocks<true>(blocks, state) : RunBlocks<false>(blocks, state);
     const std::uint64_t steps = limits.warp_steps - state.steps_left;
     if (together == 1 && IsHopeless(limits, steps, first + 1, count)) state.End(Stop::kLimit);
   }

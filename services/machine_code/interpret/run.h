@@ -31,6 +31,10 @@ struct Launch {
   std::vector<std::uint8_t>* words_read = nullptr;
   // If given, warps that were idle in such a launch do not run. The outcome is the same.
   IdleWarps* idle = nullptr;
+  // Reading an unknown byte does not end the launch: what is computed of it is unknown, as are the
+  // bytes where it is stored (written and not known). Slower, hence for launches that have shown to
+  // read one. Requires: no `idle`.
+  bool tracks_unknown = false;
 };
 
 struct Limits {

@@ -1,5 +1,6 @@
 // Hostile machine code: translated, its stores looked for, and run in a few pages of memory. What
-// it wrote must lie in them, and be there by a store that was found.
+// it wrote must lie in them, and be there by a store that was found. Run again with some of the
+// bytes unknown, whatever stands in their place must make no difference to what is known.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -20,15 +21,34 @@ constexpr std::uint64_t kPages = 4;
 
 class FewPages : public Memory {
  public:
+  FewPages() = default;
+  // Of every 64 bytes these are unknown, and hold something.
+  FewPages(std::uint64_t unknown, std::byte held) : unknown_(unknown), held_(held) {}
+
   Page* FindPage(std::uint64_t number) override {
     if (number - kBuffer / kPageBytes >= kPages) return nullptr;
     std::unique_ptr<Page>& page = pages_[number];
     if (page == nullptr) {
       page = std::make_unique<Page>();
       *page = {};
-      page->known.fill(~std::uint64_t{0});
+      page->known.fill(~unknown_);
+      for (std::size_t i = 0; i < kPageBytes; ++i) {
+        if ((unknown_ >> i % 64 & 1) != 0) page->bytes[i] = held_;
+      }
     }
     return page.get();
+  }
+
+  // The same bytes are known, and each of them is the same.
+  bool KnowsTheSame(const FewPages& other) const {
+    return std::ranges::equal(pages_, other.pages_, [](const auto& a, const auto& b) {
+      if (a.first != b.first || a.second->known != b.second->known) return false;
+      for (std::size_t i = 0; i < kPageBytes; ++i) {
+        const bool known = (a.second->known[i / 64] >> i % 64 & 1) != 0;
+        if (known && a.second->bytes[i] != b.second->bytes[i]) return false;
+      }
+      return true;
+    });
   }
 
   bool WasWritten() const {
@@ -38,8 +58,21 @@ class FewPages : public Memory {
   }
 
  private:
+  std::uint64_t unknown_ = 0;
+  std::byte held_{};
   std::map<std::uint64_t, std::unique_ptr<Page>> pages_;
 };
+
+void CheckUnknowns(const Program& program, Launch launch, std::uint64_t unknown) {
+  launch.tracks_unknown = true;
+  FewPages one(unknown, std::byte{0});
+  FewPages other(unknown, std::byte{0xa5});
+  const Limits limits{.warp_steps = 20'000};
+  const Outcome first = Run(program, launch, one, limits);
+  const Outcome second = Run(program, launch, other, limits);
+  if (first.stop != second.stop || first.lane_steps != second.lane_steps) __builtin_trap();
+  if (!one.KnowsTheSame(other)) __builtin_trap();
+}
 
 // What a launch's numbers are taken from: any of them may be absurd.
 struct Head {
@@ -82,5 +115,6 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
                       .cooperative = (head.cooperative & 1) != 0};
   Run(program, launch, memory, {.warp_steps = 20'000});
   if (memory.WasWritten() && stores.empty()) __builtin_trap();
+  CheckUnknowns(program, launch, std::uint64_t{0x0ff0'0001} << head.banks % 32);
   return 0;
 }

@@ -74,11 +74,11 @@ inline std::vector<std::byte> SampleCubin(cubin::Capability device = {9, 0}) {
   return *cubin::Unpack(*binary->Choose(device));
 }
 
-inline Program LoadKernel(const std::string& name,
-                          const std::vector<std::byte>& bytes = SampleCubin()) {
+// Reads a kernel as far as it can be run.
+inline base::Result<void> ReadKernel(const std::string& name, const std::vector<std::byte>& bytes,
+                                     Program& program) {
   const auto code = cubin::ParseCubin(bytes);
   const auto sections = cubin::ParseProgram(bytes);
-  Program program;
   program.dialect = *sass::DialectOf(code->target.architecture);
   for (const cubin::Function& function : code->functions) {
     if (function.name != name) continue;
@@ -90,7 +90,13 @@ inline Program LoadKernel(const std::string& name,
     program.banks[2].assign(content.begin(), content.end());
   }
   const auto text = sections->sections[*sections->FindSection(".text." + name)];
-  const auto done = Translate(text.content, program);
+  return Translate(text.content, program);
+}
+
+inline Program LoadKernel(const std::string& name,
+                          const std::vector<std::byte>& bytes = SampleCubin()) {
+  Program program;
+  const auto done = ReadKernel(name, bytes, program);
   EXPECT_TRUE(done) << done.error().message;
   return program;
 }

@@ -13,8 +13,10 @@
 #include <string>
 #include <vector>
 
+#include "services/machine_code/interpret/effect.h"
 #include "services/machine_code/interpret/memory.h"
 #include "services/machine_code/interpret/program.h"
+#include "services/machine_code/interpret/unknowns.h"
 
 namespace eidolon::interpret {
 
@@ -25,6 +27,7 @@ enum class Stop : std::uint8_t {
   kLimit,        // Too many instructions or pages.
   kDeadlock,     // Nothing can run.
   kTrap,         // The program stopped itself.
+  kUnknownWay,   // What is unknown decides where to go on, or where to store.
 };
 
 struct Dims {
@@ -54,6 +57,9 @@ struct LaunchState {
   std::uint64_t lane_steps = 0;   // Thread instructions so far.
   Stop stop = Stop::kNone;
   std::uint64_t stop_address = 0;
+  // Goes on where it reads an unknown byte (unknown_steps.h).
+  bool tracks_unknown = false;
+  std::vector<Effect> effects{};  // Then: of each step.
 
   void End(Stop reason, std::uint64_t address = 0) {
     if (stop == Stop::kNone) {
@@ -101,8 +107,8 @@ struct Warp {
   std::uint32_t* rows = nullptr;
   std::array<std::uint32_t, 9> predicate{};          // 7: always true; 8: nobody reads it.
   std::array<std::uint32_t, 9> uniform_predicate{};  // All lanes alike.
-  std::array<std::uint32_t, 260> uniform{};          // 255: zero; 256: nobody reads it.
-  std::array<Lanes, kBarriers> convergence{};        // Who takes part, as each lane sees it.
+  std::array<std::uint32_t, kUniformRegisters> uniform{};
+  std::array<Lanes, kBarriers> convergence{};  // Who takes part, as each lane sees it.
   std::uint32_t first_thread = 0;
   std::uint32_t live = 0;
   // Result of the last barrier of the block.
@@ -114,6 +120,8 @@ struct Warp {
 
   std::vector<Group> groups;
   std::uint32_t current = 0;  // Index in groups.
+
+  WarpUnknowns* unknowns = nullptr;  // Of a launch that tracks them.
 
   // Clears the warp to a new one, but for convergence barriers that are not named; what it has
   // allocated stays. Member by member: a copy of a new one costs more than a small kernel's
@@ -135,6 +143,7 @@ struct Warp {
     ahead_of = 0;
     groups.clear();
     current = 0;
+    unknowns = nullptr;
   }
 
   std::uint32_t* Row(unsigned row) { return rows + row * kLanes; }
@@ -166,6 +175,7 @@ struct Block {
   std::vector<std::byte> local;  // local_bytes for each thread.
   std::array<BlockBarrier, kBarriers> barriers{};
   std::uint32_t live_threads = 0;
+  BlockUnknowns unknowns;  // Of a launch that tracks them.
 };
 
 // Generic addresses of shared and local memory begin here; the lower half is the address there.

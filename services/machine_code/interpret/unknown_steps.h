@@ -1,0 +1,31 @@
+// Runs steps of a launch that tracks unknown values: executes them as every launch does, and marks
+// which of their results are unknown.
+//
+// Unknown is what depends on an unknown byte by data, by the guard of a step that is not a branch,
+// or by the address of a load. A branch or the address of a store that does ends the launch.
+#pragma once
+
+#include <cstdint>
+
+#include "services/machine_code/interpret/lineup.h"
+#include "services/machine_code/interpret/warp.h"
+
+namespace eidolon::interpret {
+
+// Nothing is unknown when a block begins, but what its memory says.
+void StartUnknowns(Block& block);
+
+// The lanes in which nobody knows the step's guard.
+inline std::uint32_t UnknownGuard(const Warp& warp, const Step& step) {
+  return step.uniform ? warp.unknowns->uniform_predicate[step.guard]
+                      : warp.unknowns->predicate[step.guard];
+}
+
+// Runs a step that is not of control. Requires: some lane.
+void RunTracked(Warp& warp, const Step& step, const Lineup& lanes);
+
+// Of steps of control: false, and the launch ends, when something unknown decides. What they write
+// is known afterwards. To be asked before they run.
+bool AdmitControl(Warp& warp, const Step& step, const Lineup& lanes);
+
+}  // namespace eidolon::interpret
