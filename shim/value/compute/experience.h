@@ -22,6 +22,7 @@
 #include "shim/value/compute/kept_footprints.h"
 #include "shim/value/compute/machine_code.h"
 #include "shim/value/compute/plausible_results.h"
+#include "shim/value/compute/writer.h"
 
 namespace eidolon::shim::compute {
 
@@ -47,6 +48,8 @@ struct ShapeExperience {
   std::deque<std::pair<Condition, Footprint>> footprints;  // Stay where they are.
   // Footprints that other processes learned; nothing: not searched for yet.
   std::optional<std::vector<KeptFootprint>> kept;
+  bool yields_in_part = false;       // The last run on unknown inputs (tracked_launch.h) did.
+  std::uint32_t fruitless_runs = 0;  // Of these since one that did.
 };
 
 struct ShapeKey {
@@ -67,7 +70,8 @@ struct KernelExperience {
   std::optional<std::vector<std::uint32_t>> steady;  // Branches; nothing: not sought yet.
   std::uint32_t footprints = 0;                      // That were learned.
   PlausibleKind plausible = PlausibleKind::kNone;
-  bool may_read_memory = false;  // Global memory: its launches are not put off any more.
+  std::uint32_t fruitless_runs = 0;  // On unknown inputs, since one that left something known.
+  bool may_read_memory = false;      // Global memory: its launches are not put off any more.
   // Places of pointers that it does not write through; nothing: not asked yet.
   std::optional<std::vector<std::uint32_t>> read_only;
 };

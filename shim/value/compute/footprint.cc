@@ -447,20 +447,6 @@ bool MayChange(const Footprint& footprint, const LaunchPointers& pointers, const
          std::ranges::any_of(footprint.writes, write_meets);
 }
 
-void NoteAuthor(const std::vector<std::uint32_t>& written, const LaunchPointers& pointers,
-                const Writer& writer, value::Store& store) {
-  value::AuthorTable& authors = store.authors();
-  value::Origin origin{.author = writer.author, .call = authors.NextCall(writer.author)};
-  // Backwards: of two equal pointers the first one counts, as the other may be an unused word.
-  for (std::size_t i = written.size(); i-- > 0;) {
-    origin.pointer = static_cast<std::uint32_t>(i);
-    origin.begin = pointers.list[written[i]].address;
-    const value::Origin before = writer.only_sorts ? authors.Find(origin.begin) : value::Origin{};
-    const bool stays = before.author != value::kNobody && before.begin == origin.begin;
-    if (!stays) authors.Note(origin);
-  }
-}
-
 std::vector<std::uint32_t> WrittenPointers(const Stores& stores, std::size_t count) {
   const std::uint64_t bits = WrittenPointerBits(stores);
   std::vector<std::uint32_t> numbers;

@@ -95,12 +95,4 @@ class BarrenBuffers {
 bool HasKnownNear(std::span<const std::uint32_t> written, const LaunchPointers& pointers,
                   const Arena& arena, const value::Store& store, BarrenBuffers& barren);
 
-struct Writer {
-  value::Author author = value::kNobody;
-  bool only_sorts = false;  // What is there stays by whoever wrote it, in another order.
-};
-// Notes who wrote behind the pointers of these numbers.
-void NoteAuthor(const std::vector<std::uint32_t>& written, const LaunchPointers& pointers,
-                const Writer& writer, value::Store& store);
-
 }  // namespace eidolon::shim::compute

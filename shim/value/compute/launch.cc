@@ -2,9 +2,10 @@
 // that is known to be missing missing again, did an equal launch read equal bytes before, can its
 // results wait, and only then is it interpreted. A run has no effect until it has come to its end
 // (PageMemory), so a launch that fails in the middle is as if it had not been tried, and everything
-// that it may have written becomes unknown instead. Foresee and MayChange predict Perform: they may
-// be vague, but Foresee must not deny that bytes may become known, and MayChange must not deny a
-// change. Statics of member functions are used under Pending's lock only.
+// that it may have written becomes unknown instead, but for what a second run (tracked_launch.h)
+// shows not to depend on unknown bytes. Foresee and MayChange predict Perform: they may be vague,
+// but Foresee must not deny that bytes may become known (of second runs: once one had any), and
+// MayChange must not deny a change. Statics of member functions are used under Pending's lock only.
 #include "shim/value/compute/launch.h"
 
 #include <algorithm>
@@ -30,6 +31,7 @@
 #include "shim/value/compute/piece_pool.h"
 #include "shim/value/compute/read_only_parameters.h"
 #include "shim/value/compute/trace.h"
+#include "shim/value/compute/tracked_launch.h"
 #include "shim/value/compute/unread_launch.h"
 #include "shim/value/pending.h"
 #include "shim/value/plausible.h"
@@ -39,7 +41,6 @@ namespace {
 
 using interpret::Stop;
 
-constexpr std::uint64_t kMostThreads = 1 << 19;
 constexpr interpret::Limits kLaunchLimits{.warp_steps = 3'000'000,
                                           .foretold_warp_steps = 24'000'000};
 // Of kernels that join tensors, up to 128 of them: nearly all of their warps find nothing to do.
@@ -103,7 +104,8 @@ class RecordedLaunch : public value::Deferred {
     if (!is_open && !compute::MayChange(*footprint, pointers_, arena_, {address, address + size})) {
       return Lookahead::kNothing;
     }
-    if (may_be_small && MayMeetKnown(experience, before)) return Lookahead::kMay;
+    const bool may_be_known = MayMeetKnown(experience, before) || experience.shape->yields_in_part;
+    if (may_be_small && may_be_known) return Lookahead::kMay;
     return is_open ? Lookahead::kNothing : Lookahead::kUnknown;
   }
 
@@ -130,7 +132,8 @@ class RecordedLaunch : public value::Deferred {
 
   // True when it was run, and the store holds what it wrote.
   bool Compute(WorkExperience& experience, value::Store& store) {
-    if (!IsToBeTried(experience) || MeetsUnknown(experience, store)) return false;
+    if (!IsToBeTried(experience)) return false;
+    if (MeetsUnknown(experience, store)) return ComputeInPart(experience, store);
     const interpret::Program* program = FindProgram(*experience.kernel);
     if (program == nullptr) {
       experience.refused = true;
@@ -162,13 +165,33 @@ class RecordedLaunch : public value::Deferred {
       }
       if (outcome.stop != Stop::kUnknownRead || !Provide(store, outcome.address)) break;
     }
-    if (outcome.stop == Stop::kUnknownRead) NoteUnknown(experience, outcome.address, *read);
+    if (outcome.stop == Stop::kUnknownRead) {
+      NoteUnknown(experience, outcome.address, *read);
+      return ComputeInPart(experience, store);
+    }
     if (outcome.stop == Stop::kLimit) {
       experience.refused = true;
       std::uint64_t& most = experience.kernel->threads_too_many;
       most = std::min(most, Threads());
     }
     return false;
+  }
+
+  // Runs it though it reads an unknown byte. True when some of what it wrote is known now.
+  bool ComputeInPart(WorkExperience& experience, value::Store& store) {
+    KernelExperience& kernel = *experience.kernel;
+    const std::uint64_t threads = kernel_.joins_tensors ? 0 : Threads();
+    if (!IsWorthTracking(kernel, *experience.shape, threads, pointers_, store)) return false;
+    const interpret::Program* const program = FindProgram(kernel);
+    if (kernel_.writes_its_buffers_only || program == nullptr) return false;
+    if (!SetConstants(*kernel.code, store)) return false;
+    const auto unknown =
+        RunInPart(*program, WholeLaunch(), {kernel_.name, kernel_.joins_tensors}, arena_, store);
+    NoteTracked(unknown.has_value(), kernel, *experience.shape);
+    if (!unknown) return false;
+    NoteAuthor(NamedPointers(experience, FindStores(experience)), pointers_, kernel.writer, store,
+               &*unknown);
+    return true;
   }
 
   bool IsPutOff(WorkExperience& experience, const interpret::Program& program,
@@ -281,15 +304,6 @@ class RecordedLaunch : public value::Deferred {
     return code.program.get();
   }
 
-  // Puts the program's constant variables where the kernel reads them. False: one is unknown.
-  static bool SetConstants(const MachineCode& code, const value::Store& store) {
-    std::vector<std::byte>& bank = code.program->banks.at(3);
-    return std::ranges::all_of(code.constants, [&](const SetConstant& constant) {
-      CHECK(constant.offset + constant.bytes <= bank.size());
-      return store.Read(constant.address, bank.data() + constant.offset, constant.bytes) == 0;
-    });
-  }
-
   // True when a place where an earlier launch met an unknown value is unknown again.
   bool MeetsUnknown(WorkExperience& experience, value::Store& store) const {
     const auto& unknown = experience.unknown;
@@ -377,15 +391,22 @@ class RecordedLaunch : public value::Deferred {
         store.MakeStale(begin, end);
       }
       store.MakeStale(0, kModuleBegin);
-      const std::vector<std::uint32_t> written = PerhapsWritten(*experience.kernel);
-      return NoteAuthor(written, pointers_, experience.kernel->writer, store);
+      return NoteAuthor(NamedPointers(experience, nullptr), pointers_, experience.kernel->writer,
+                        store);
     }
     MarkWritten(experience, *stores, store);
-    const bool anywhere =
-        experience.footprint == nullptr ? !shape.bounded : experience.footprint->everything;
-    const std::vector<std::uint32_t> written =
-        anywhere ? PerhapsWritten(*experience.kernel) : OfThese(shape.written, *experience.kernel);
-    NoteAuthor(written, pointers_, experience.kernel->writer, store);
+    NoteAuthor(NamedPointers(experience, stores), pointers_, experience.kernel->writer, store);
+  }
+
+  // The pointers that it is said to have written through, by number.
+  std::vector<std::uint32_t> NamedPointers(const WorkExperience& experience,
+                                           const Stores* stores) const {
+    const ShapeExperience& shape = *experience.shape;
+    const bool is_bounded =
+        experience.footprint == nullptr ? shape.bounded : !experience.footprint->everything;
+    const bool is_known = stores != nullptr && shape.pointers == pointers_.list.size();
+    KernelExperience& kernel = *experience.kernel;
+    return is_known && is_bounded ? OfThese(shape.written, kernel) : PerhapsWritten(kernel);
   }
 
   // Marks the targets of its pointers as unknown, as for every launch that is not recorded.
@@ -462,23 +483,6 @@ class RecordedLaunch : public value::Deferred {
 bool IsOn() noexcept {
   const core::Session* session = core::Session::Existing();
   return session != nullptr && (session->header().unknown_reads & ring::kComputeValues) != 0;
-}
-
-bool IsSmall(const RecordedShape& shape) noexcept {
-  // One by one: their product may be more than fits.
-  std::uint64_t threads = 1;
-  for (const interpret::Dims& dims : {shape.grid, shape.block}) {
-    for (const std::uint32_t size : {dims.x, dims.y, dims.z}) {
-      threads *= size;
-      if (threads > kMostThreads) return false;
-    }
-  }
-  return true;
-}
-
-RecordedShape OneRow(RecordedShape shape) noexcept {
-  shape.grid.y = 1;
-  return shape;
 }
 
 void Record(const RecordedKernel& kernel, const RecordedShape& shape, std::uint32_t work,

@@ -15,6 +15,7 @@
 #include "services/machine_code/interpret/run.h"
 #include "shim/value/compute/footprint.h"
 #include "shim/value/compute/machine_code.h"
+#include "shim/value/compute/recorded_shape.h"
 #include "shim/value/pending.h"
 
 namespace eidolon::shim::compute {
@@ -30,21 +31,8 @@ struct RecordedKernel {
   bool writes_its_buffers_only = false;
 };
 
-struct RecordedShape {
-  interpret::Dims grid;
-  interpret::Dims block;
-  std::uint32_t dynamic_shared_bytes = 0;
-  bool cooperative = false;
-};
-
 // True when the job's `values:` ask for it.
 bool IsOn() noexcept;
-
-// Worth running: few threads. Decided before anything is known about the kernel.
-bool IsSmall(const RecordedShape& shape) noexcept;
-// Returns the relevant shape of the launch of a kernel that joins tensors: as many threads for each
-// of them as would fill the GPU, however few bytes there are.
-RecordedShape OneRow(RecordedShape shape) noexcept;
 
 // A word of a parameter block that is a number to compute with.
 struct NumberWord {

@@ -350,6 +350,14 @@ const MachineCode& FindMachineCode(const void* image, std::string_view name,
   return TheCache().Find(image, name, device, store, shown);
 }
 
+bool SetConstants(const MachineCode& code, const value::Store& store) {
+  return std::ranges::all_of(code.constants, [&](const SetConstant& constant) {
+    std::vector<std::byte>& bank = code.program->banks.at(3);
+    CHECK(constant.offset + constant.bytes <= bank.size());
+    return store.Read(constant.address, bank.data() + constant.offset, constant.bytes) == 0;
+  });
+}
+
 void ShowVariable(const void* image, cubin::Capability device, const ShownVariable& variable) {
   value::ProcessPending().Defer(std::make_unique<Showing>(image, device, variable));
 }

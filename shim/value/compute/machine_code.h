@@ -59,6 +59,10 @@ const MachineCode& FindMachineCode(const void* image, std::string_view name,
                                    cubin::Capability device, value::Store& store,
                                    const ShownVariables* shown = nullptr);
 
+// Puts the program's constant variables where the kernel reads them. False: one is unknown.
+// Requires: the kernel can be run.
+bool SetConstants(const MachineCode& code, const value::Store& store);
+
 // Puts into the order of value operations: what kernels left in the variable stands where the
 // program finds it.
 void ShowVariable(const void* image, cubin::Capability device, const ShownVariable& variable);

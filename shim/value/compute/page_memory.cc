@@ -86,12 +86,12 @@ Page* PageMemory::FindPage(std::uint64_t number) {
   return pages_.back().page.get();
 }
 
-std::vector<std::pair<std::uint64_t, std::uint64_t>> PageMemory::RangesOf(
-    interpret::PageBits Page::*bits) const {
+template <typename BitsOf>
+std::vector<std::pair<std::uint64_t, std::uint64_t>> PageMemory::RangesOf(BitsOf&& bits_of) const {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
   for (const Entry& entry : pages_) {
     const std::uint64_t first = entry.number * kPageBytes;
-    ForEachRun((*entry.page).*bits, [&](std::size_t begin, std::size_t end) {
+    ForEachRun(bits_of(*entry.page), [&](std::size_t begin, std::size_t end) {
       ranges.emplace_back(first + begin, first + end);
     });
   }
@@ -100,11 +100,19 @@ std::vector<std::pair<std::uint64_t, std::uint64_t>> PageMemory::RangesOf(
 }
 
 std::vector<std::pair<std::uint64_t, std::uint64_t>> PageMemory::Written() const {
-  return RangesOf(&Page::written);
+  return RangesOf([](const Page& page) -> const interpret::PageBits& { return page.written; });
 }
 
 std::vector<std::pair<std::uint64_t, std::uint64_t>> PageMemory::Read() const {
-  return RangesOf(&Page::read);
+  return RangesOf([](const Page& page) -> const interpret::PageBits& { return page.read; });
+}
+
+std::vector<std::pair<std::uint64_t, std::uint64_t>> PageMemory::WrittenAnd(bool known) const {
+  return RangesOf([known](const Page& page) {
+    interpret::PageBits bits = page.written;
+    for (std::size_t i = 0; i < bits.size(); ++i) bits[i] &= known ? page.known[i] : ~page.known[i];
+    return bits;
+  });
 }
 
 const unsigned char* PageMemory::BytesAt(std::uint64_t address) const {
@@ -115,6 +123,13 @@ const unsigned char* PageMemory::BytesAt(std::uint64_t address) const {
 void PageMemory::Commit(value::Store& store) const {
   ResultWriter writer(store);
   for (const auto& [begin, end] : Written()) writer.Write(begin, BytesAt(begin), end - begin);
+}
+
+void PageMemory::CommitInPart(value::Author author, value::Store& store) const {
+  ResultWriter writer(store);
+  for (const auto& [begin, end] : WrittenAnd(true))
+    writer.Write(begin, BytesAt(begin), end - begin);
+  for (const auto& [begin, end] : WrittenAnd(false)) store.Forget(begin, end - begin, author);
 }
 
 void WriteResults(std::span<const std::pair<std::uint64_t, std::uint64_t>> ranges,

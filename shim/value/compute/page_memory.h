@@ -50,6 +50,11 @@ class PageMemory : public interpret::Memory {
   const unsigned char* BytesAt(std::uint64_t address) const;
   // Puts what was written into the store.
   void Commit(value::Store& store) const;
+  // The same of a launch that tracked unknown values. What it wrote of those is forgotten, as the
+  // author's work.
+  void CommitInPart(value::Author author, value::Store& store) const;
+  // Ranges that were written, and are known or not.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> WrittenAnd(bool known) const;
 
  private:
   struct Entry {
@@ -58,8 +63,9 @@ class PageMemory : public interpret::Memory {
   };
 
   interpret::Page* FindTouched(std::uint64_t number) const;
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> RangesOf(
-      interpret::PageBits interpret::Page::*bits) const;
+  // `bits_of(page)`: a bit for each byte.
+  template <typename BitsOf>
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> RangesOf(BitsOf&& bits_of) const;
 
   const value::Store& store_;
   const Arena& arena_;

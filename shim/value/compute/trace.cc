@@ -24,8 +24,13 @@ void Say(const std::string& line) {
 
 void Trace(std::string_view kernel, const interpret::Outcome& outcome) {
   if (!IsWanted()) return;
-  static constexpr std::string_view kStops[] = {"ran",   "reads unknown", "faults at",
-                                                "limit", "deadlocks",     "traps"};
+  static constexpr std::string_view kStops[] = {"ran",
+                                                "reads unknown",
+                                                "faults at",
+                                                "limit",
+                                                "deadlocks",
+                                                "traps",
+                                                "is decided by unknown values"};
   Say(base::StrCat("eidolon values: ", kStops[static_cast<int>(outcome.stop)], " ", outcome.address,
                    " after ", outcome.lane_steps, " thread instructions: ", kernel, "\n"));
 }
