@@ -107,8 +107,20 @@ def headline(prediction):
         "iterations": prediction["measuredIterations"],
         "alike": prediction["steadyIteration"]["alike"],
         **({} if usual is None else {"deviation": abs(seconds / usual - 1)}),
-        **{key: throughput[key] for key in ("unit", "perSecond", "source") if key in throughput},
+        **{key: throughput[key] for key in ("unit", "perSecond", "perIteration", "source") if key in throughput},
     }
+
+
+def wrong_amount(row, result, before):
+    """Returns why what the report says of an iteration's tokens or samples is wrong, or missing where it was there;
+    None: it is right, or the report says nothing."""
+    shown = result.get("headline", {})
+    unit = shown.get("unit", "iterations")
+    if unit == "iterations":
+        had = (before or {}).get("headline", {}).get("unit", "iterations")
+        return None if had == "iterations" else f"{had} are derived no more"
+    said = f"{shown['perIteration']:g} {unit}"
+    return f"{said} are derived, not {row.amount}" if row.amount and said != row.amount else None
 
 
 def judged(row, ended):

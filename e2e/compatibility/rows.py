@@ -22,6 +22,7 @@ class Row:
     chunk: int = 0  # Of suites that run as several jobs (suite.py): tests of each; `seconds` are for one test.
     topic: str = ""  # Which of their tests.
     options: tuple[str, ...] = ()  # Of `eidolon run`.
+    amount: str = ""  # What an iteration processes by the program's source; the report may say only this, or nothing.
     older: bool = False  # With the stock wheel of CUDA 12, and the frameworks of e2e/older_frameworks.
 
 

@@ -13,7 +13,7 @@ from jobs import World, starts_of_torch
 from kept import Jobs, file_for
 from packages import built_by_nvcc, environments, older_environments, versions_of
 from page import RESULTS, ROOT, kept_results, write_page
-from row_job import judged, run
+from row_job import judged, run, wrong_amount
 from rows import ROWS
 from suite import run_named, run_suite
 
@@ -130,6 +130,8 @@ def test_a_program_does_as_well_as_before(row, world, build, options, keep):
     keep(row.key, result)
     assert not worse, f"worse than before: {worse}"
     assert not without_a_usual_iteration(result, before), "no iteration repeats any more"
+    wrong = wrong_amount(row, result, before)
+    assert not wrong, wrong
     if shown := result.get("headline"):
         print(f"{row.key}: headline {shown}")
         if "deviation" in shown:

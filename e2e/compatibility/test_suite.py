@@ -53,6 +53,20 @@ def test_a_headline_that_is_a_mean_over_evaluations_deviates():
         assert shown["deviation"] == pytest.approx(deviation, abs=1e-3)
 
 
+def test_a_derived_amount_is_that_of_the_programs_source_or_missing():
+    row = mock.Mock(amount="8 samples")
+    derived = {"headline": {"unit": "samples", "perIteration": 8.0}}
+    silent = {"headline": {"unit": "iterations", "perIteration": 1}}
+    assert row_job.wrong_amount(row, derived, None) is None
+    assert row_job.wrong_amount(row, silent, None) is None
+    assert row_job.wrong_amount(row, silent, silent) is None
+    assert row_job.wrong_amount(row, silent, derived) == "samples are derived no more"
+    wrong = {"headline": {"unit": "samples", "perIteration": 3200}}
+    assert row_job.wrong_amount(row, wrong, derived) == "3200 samples are derived, not 8 samples"
+    assert row_job.wrong_amount(row, {"headline": {"unit": "tokens", "perIteration": 8}}, None)
+    assert row_job.wrong_amount(mock.Mock(amount=""), wrong, None) is None
+
+
 class Stopped(Exception):
     pass
 

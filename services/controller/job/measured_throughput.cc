@@ -78,10 +78,12 @@ void Measurement::AddThroughput(const Iteration& first, const std::vector<RankTo
                                 Prediction* prediction) const {
   const SteadyIteration& steady = *prediction->steady;
   if (steady.seconds <= 0) return;
-  const auto runs = [&](const char* family) {
-    return std::ranges::any_of(first.kernels,
-                               [&](const auto& kernel) { return kernel.second.family == family; });
-  };
+  RunKernels kernels;
+  for (const auto& [key, kernel] : first.kernels) {
+    kernels.families.insert(kernel.family);
+    // "gemm bf16 TN 128x128x64 x12".
+    kernels.has_batched_gemms |= kernel.family == "gemm" && kernel.name.contains(" x");
+  }
   Throughput throughput;
   if (prediction->tokens_per_second) {
     throughput.unit = "tokens";
@@ -90,7 +92,7 @@ void Measurement::AddThroughput(const Iteration& first, const std::vector<RankTo
   } else if (options_.samples > 0) {
     throughput.unit = "samples";
     throughput.per_iteration = static_cast<double>(options_.samples);
-  } else if (const auto samples = DeriveSamples(ranks, runs("convolution"))) {
+  } else if (const auto samples = DeriveSamples(ranks, kernels)) {
     throughput.unit = "samples";
     throughput.is_derived = true;
     throughput.per_iteration = *samples;

@@ -106,8 +106,17 @@ std::vector<Table> TablesOf(const std::vector<RankTokens>& ranks) {
   return tables;
 }
 
+// Rows that are scored for an index each. Where memory is short, scores are computed again for the
+// backward pass, and rows are scored twice that go back once.
+double ScoredRows(const Table& table) {
+  constexpr double kAgain = 2;
+  const bool is_again =
+      table.turned > 0 && table.scored == kAgain * table.turned && table.indices < table.scored;
+  return is_again ? table.turned : table.scored;
+}
+
 bool IsScoredOnce(const Table& table) {
-  const double left_out = table.indices - table.scored;
+  const double left_out = table.indices - ScoredRows(table);
   if (left_out == 0) return true;
   if (left_out < 0 || std::fmod(table.indices, left_out) != 0) return false;
   return table.indices / left_out >= kSequenceMin;
@@ -116,7 +125,9 @@ bool IsScoredOnce(const Table& table) {
 // Returns whether the backward pass, if there is one, agrees with the forward pass. It may have
 // more rows: where a micro-batch has as many rows as the table, GEMMs of other gradients have the
 // same shape.
-bool IsTrained(const Table& table) { return table.turned == 0 || table.turned >= table.scored; }
+bool IsTrained(const Table& table) {
+  return table.turned == 0 || table.turned >= ScoredRows(table);
+}
 
 std::string Whole(double count) { return StrCat(static_cast<std::uint64_t>(std::llround(count))); }
 

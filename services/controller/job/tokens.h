@@ -4,10 +4,11 @@
 // the same size, which scores every entry of the table for each token. Where as many indices are
 // looked up as rows are scored, these are its tokens. Launches of several micro-batches add up,
 // and so do ranks: with pipeline parallelism some look up and others score. Ranks that look up
-// the same tokens (tensor parallelism) say so, and are counted once. Where one of these numbers is
-// missing or contradicts another, none are derived. Images, recommendations and classes of whole
-// sentences have no tokens of this kind; those of encoders with decoders and of programs that
-// compute everything twice are not found. Where a compiler has fused the lookup with other work,
+// the same tokens (tensor parallelism) say so, and are counted once. Scores may be computed again
+// for the backward pass: then the rows that go back count. Where one of these numbers is missing or
+// contradicts another, none are derived. Images, recommendations and classes of whole sentences
+// have no tokens of this kind; those of encoders with decoders and of programs that compute
+// everything twice are not found. Where a compiler has fused the lookup with other work,
 // its kernel tells the elements of all rows together: tokens are then the rows of the one matrix
 // that is applied to each of them once.
 #pragma once

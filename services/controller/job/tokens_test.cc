@@ -180,6 +180,16 @@ TEST(TokensTest, AreNotDerivedWhereNotAllThatIsScoredIsTrained) {
   EXPECT_THAT(ReasonOf({work}), HasSubstr("but 8192 go the way back"));
 }
 
+TEST(TokensTest, MayBeScoredAgainForTheBackwardPass) {
+  TokenWork work = Model(8 * 14, 2 * 8 * 13);  // One of each sequence is left out.
+  work.gemms[2].rows = 8 * 13;
+
+  EXPECT_EQ(Derive({work}), 8 * 14);
+  EXPECT_EQ(Derive({work, work}), 2 * 8 * 14);
+  work.gemms[2].rows = 0;
+  EXPECT_THAT(ReasonOf({work}), HasSubstr("208 rows are scored")) << "nothing goes back";
+}
+
 TEST(TokensTest, AreNotDerivedWhereTwoTablesTellDifferentNumbers) {
   TokenWork work = Model(kTokens, kTokens);
   work.lookups.push_back({.indices = 512, .table_rows = 1000, .row_bytes = 2 * kWidth});
