@@ -20,7 +20,9 @@ CATALOGUE = ROOT / "dashboards/metrics.csv"
 PAGE = ROOT / "docs/reference/generated/metrics.md"
 CHART = ROOT / "helm/eidolon/files"
 # A name that a service registers, and the texts of its help after it.
-REGISTERED = re.compile(r'"(eidolon_[a-z_]+|process_[a-z_]+|DCGM_FI_[A-Z_]+)"\s*(?:\)\s*\.Help\(|,)\s*((?:"(?:[^"\\]|\\.)*"\s*)+)')
+REGISTERED = re.compile(
+    r'"(eidolon_[a-z_]+|process_[a-z_]+|DCGM_FI_[A-Z_]+)"\s*(?:\)\s*\.Help\(|,)\s*((?:"(?:[^"\\]|\\.)*"\s*)+)'
+)
 UNITS = ("seconds", "bytes", "ratio", "joules", "watts", "total", "rows", "items", "entries")
 # Names of NVIDIA's dcgm-exporter, which have units and counters of their own, and of Prometheus' client libraries.
 FOREIGN = ("DCGM_FI_", "process_")

@@ -30,7 +30,7 @@ MetricFamily Family(const char* name, const char* help, MetricType type, double 
   return {name, help, type, {std::move(metric)}};
 }
 
-// Seconds since 1970 when the machine started.
+// Returns when the machine started, in seconds since 1970.
 std::optional<std::int64_t> BootSeconds() {
   const std::string text = process::ReadWholeProcFile("/proc/stat");
   for (const std::string_view line : base::Split(text, '\n')) {
@@ -39,7 +39,7 @@ std::optional<std::int64_t> BootSeconds() {
   return std::nullopt;
 }
 
-// Without the descriptor that reads the list.
+// Returns how many there are without the one that reads the list.
 std::size_t OpenDescriptors() {
   std::size_t count = 0;
   process::ForEachProcEntry("/proc/self/fd", [&](const std::filesystem::path&) { ++count; });

@@ -1,6 +1,6 @@
-// Metrics that every program has under the names that Prometheus' client libraries give them
-// (process_cpu_seconds_total and so on), and the version of Eidolon. They are read from /proc when
-// the page is.
+// This reads the metrics that every program has under the names of Prometheus' client libraries
+// (process_cpu_seconds_total and so on), and the version of Eidolon. They come from /proc whenever
+// the page is read.
 #pragma once
 
 #include <prometheus/collectable.h>
@@ -13,7 +13,7 @@ namespace eidolon::runtime {
 // Thread safe.
 class ProcessMetrics : public prometheus::Collectable {
  public:
-  // Of the calling process; without those that /proc does not give.
+  // Returns those of the calling process, without what /proc does not give.
   std::vector<prometheus::MetricFamily> Collect() const override;
 };
 

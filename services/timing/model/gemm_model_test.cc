@@ -248,8 +248,8 @@ TEST(GemmModelTest, AnotherArchitectureFollowsFromWavesAlone) {
   EXPECT_NEAR(foretold.seconds, own.seconds, 0.15 * own.seconds);
 }
 
-// Of the GPUs with tables, H100 (9.0) and B200 (10.0), the latest that is no later than the GPU
-// itself; the earliest for those before.
+// H100 (9.0) and B200 (10.0) have tables. A GPU takes the latest of both that does not come after
+// it, and one that comes before both takes the earliest.
 TEST(GemmModelTest, AGpuWithoutATableTakesThatOfItsArchitectureOrOfTheOneBefore) {
   const auto& model = GemmModel::Get();
   const GemmModel::Shape shape{.m = 2048, .n = 1024, .k = 512, .type = "tf32"};
