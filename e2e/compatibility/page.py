@@ -1,10 +1,10 @@
 """docs/reference/generated/compatibility.md, from the results of e2e/compat."""
 
-import json
 import pathlib
 import re
 
 import yaml
+from row_file import read_rows
 from rows import HERE, ROWS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -115,7 +115,7 @@ def page(rows, results, root):
 
 
 def kept_results():
-    return json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    return read_rows(RESULTS)
 
 
 def write_page():

@@ -2,7 +2,6 @@
 
 import datetime
 import functools
-import json
 import os
 import pathlib
 import re
@@ -13,6 +12,7 @@ from jobs import World, starts_of_torch
 from kept import Jobs, file_for
 from packages import built_by_nvcc, environments, older_environments, versions_of
 from page import RESULTS, ROOT, kept_results, write_page
+from row_file import write_rows
 from row_job import judged, run, wrong_amount
 from rows import ROWS
 from suite import run_named, run_suite
@@ -65,8 +65,7 @@ def keep(pytestconfig):
     """Keeps the result of a row where --keep is given, which writes the page in the end."""
 
     def kept(key, result):
-        results = {**kept_results(), key: result}  # Another process may have run other rows.
-        RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
+        write_rows(RESULTS, {**kept_results(), key: result})  # Another process may have run other rows.
 
     wanted = pytestconfig.getoption("keep", False)
     yield kept if wanted else lambda key, result: None
