@@ -7,7 +7,6 @@
 #include "services/agent/cost/cost_cache.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <utility>
 
@@ -46,14 +45,6 @@ std::uint64_t GemmBlocks(std::uint64_t m, std::uint64_t n, std::uint64_t k) {
   const std::uint64_t tiles = std::max(parts(m, kGemmTileRows) * parts(n, kGemmTileColumns),
                                        parts(n, kGemmTileRows) * parts(m, kGemmTileColumns));
   return tiles * std::max<std::uint64_t>(1, k / kGemmSplit);
-}
-
-// FP16, BF16 and FP8 by their numbers in cudaDataType_t. Of 541 GEMMs of these types whose kernels
-// we traced on an H100, none has more blocks than multiprocessors; of 43 in FP32, 34 have
-// (e2e/measured/h100/gemms.jsonl.gz).
-bool IsNarrow(const workload::Gemm& gemm) {
-  constexpr std::array<workload::DataType, 4> kTypes = {2, 14, 28, 29};
-  return std::ranges::find(kTypes, gemm.type_a) != kTypes.end();
 }
 
 device::Resource ResourceOf(workload::CopyKind kind) {
@@ -140,12 +131,8 @@ device::Work CostCache::WorkShape(std::span<const std::byte> definition) const {
           ShareOf(GemmBlocks(gemm.m, gemm.n, gemm.k) * std::max<std::uint64_t>(gemm.batch, 1),
                   multiprocessors_);
       work.is_gemm = true;
-      work.one_wave = of_libraries_ == Blocks::kOneWave && IsNarrow(gemm);
       break;
     }
-    case workload::WorkKind::kDnnGraph:
-      work.one_wave = of_libraries_ == Blocks::kOneWave;
-      break;
     case workload::WorkKind::kCopy:
     case workload::WorkKind::kMemset:
       work.resource = ResourceOf(workload::WorkOf<workload::Copy>(definition).kind);
@@ -216,10 +203,6 @@ void CostCache::Learn(std::uint32_t number, const common::v1::Estimate& estimate
   const iteration::WorkCounts counts = CountsOf(estimate.counts());
   // Kernels whose time is that of tensor cores; the others are bound by memory (gpu_variation.h).
   entry.work.clock_bound = counts.matrix_flops > 0;
-  // Convolutions come with blocks of either kind.
-  if (!entry.work.is_gemm) {
-    entry.work.one_wave = entry.work.one_wave && estimate.family().starts_with("attention");
-  }
   ShareMemory(estimate.memory_share(), &entry.work);
   entry.tells_tokens = counts.lookups.indices > 0 || counts.matrix_flops > 0;
   entry.basis = InternBasis(KnownSource(estimate.source()), estimate.relative_error(),

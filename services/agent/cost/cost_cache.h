@@ -56,18 +56,13 @@ struct CostEntry {
   std::uint64_t likeness = 0;
 };
 
-// How the libraries of a GPU divide GEMMs and attention: as many blocks as run at once, each with
-// its part of the work, as on Hopper, or more, which follow one another.
-enum class Blocks : std::uint8_t { kManyWaves, kOneWave };
-
 // Main loop only.
 class CostCache {
  public:
   // `permille`: what work takes, in thousandths of its estimates; another question than 1000 is one
   // of replays.
-  explicit CostCache(std::uint32_t multiprocessors, std::uint32_t permille = 1000,
-                     Blocks of_libraries = Blocks::kManyWaves)
-      : multiprocessors_(multiprocessors), permille_(permille), of_libraries_(of_libraries) {}
+  explicit CostCache(std::uint32_t multiprocessors, std::uint32_t permille = 1000)
+      : multiprocessors_(multiprocessors), permille_(permille) {}
   ~CostCache();
 
   // The entry of a definition, made and queued for a question when it is new. Requires:
@@ -106,7 +101,6 @@ class CostCache {
 
   std::uint32_t multiprocessors_;
   std::uint32_t permille_;
-  Blocks of_libraries_;
   std::vector<CostEntry> entries_;
   std::map<base::Digest, std::uint32_t> by_digest_;
   // The first entries of kernels by name, grid and block.

@@ -95,44 +95,6 @@ TEST(CostCacheTest, AGroupedGemmOfOneExpertLeavesNothingToTheNextOne) {
   }
 }
 
-bool IsOneWave(Blocks of_libraries, workload::DataType type) {
-  CostCache costs(132, 1000, of_libraries);
-  workload::Gemm work;
-  work.m = work.n = work.k = 4096;
-  work.type_a = work.type_b = type;
-  std::vector<std::byte> definition(sizeof(work));
-  std::memcpy(definition.data(), &work, sizeof(work));
-  return costs.entry(costs.Intern(definition)).work.one_wave;
-}
-
-TEST(CostCacheTest, GemmsOfNarrowTypesHaveOneWaveOfBlocksWhereLibrariesMakeThemSo) {
-  for (const workload::DataType narrow : {2u, 14u, 28u, 29u}) {
-    EXPECT_TRUE(IsOneWave(Blocks::kOneWave, narrow)) << narrow;
-    EXPECT_FALSE(IsOneWave(Blocks::kManyWaves, narrow)) << narrow;
-  }
-  EXPECT_FALSE(IsOneWave(Blocks::kOneWave, 0)) << "FP32";
-}
-
-TEST(CostCacheTest, OfGraphsOnlyAttentionHasOneWaveOfBlocks) {
-  CostCache costs(132, 1000, Blocks::kOneWave);
-  common::v1::Estimate estimate;
-  estimate.set_duration_picoseconds(1);
-  estimate.set_source(common::v1::ESTIMATE_SOURCE_MODELLED);
-  const auto learned = [&](std::uint32_t engine, const char* family) {
-    workload::DnnGraph graph;
-    graph.engine = engine;
-    std::vector<std::byte> definition(sizeof(graph));
-    std::memcpy(definition.data(), &graph, sizeof(graph));
-    const std::uint32_t entry = costs.Intern(definition);
-    estimate.set_family(family);
-    costs.Learn(entry, estimate);
-    return costs.entry(entry).work.one_wave;
-  };
-
-  EXPECT_TRUE(learned(1, "attention_backward"));
-  EXPECT_FALSE(learned(2, "convolution"));
-}
-
 TEST(CostCacheTest, KnownSourcesAreTakenAsTheyAre) {
   CostCache costs(132);
 

@@ -86,12 +86,7 @@ Contention::Placed Contention::Place(const Request& request) {
   }
   const SimTime end = overlapping_.empty() ? request.start + request.alone : FindEnd(request);
   if (may_push) {
-    const Window window{.start = request.start,
-                        .end = end,
-                        .share = request.share,
-                        .memory = request.memory,
-                        .held = false,
-                        .one_wave = request.one_wave};
+    const Window window{request.start, end, request.share, request.memory, false};
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       if (Pushes(priority, lanes_[i])) PushLane(i, resource, window);
     }
@@ -103,12 +98,8 @@ Contention::Placed Contention::Place(const Request& request) {
 std::span<const Contention::Delayed> Contention::Hold(const Request& request) {
   delayed_.clear();
   if (request.resource == Resource::kNone || request.lane < 0) return delayed_;
-  const Window held{.start = request.start,
-                    .end = request.start + request.alone,
-                    .share = request.share,
-                    .memory = request.memory,
-                    .held = true,
-                    .one_wave = false};
+  const Window held{request.start, request.start + request.alone, request.share, request.memory,
+                    true};
   Remember(request, held.end, true);
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     if (static_cast<int>(i) == request.lane || !lanes_[i].in_use) continue;
@@ -126,35 +117,8 @@ void Contention::PushLane(std::size_t lane, std::size_t resource, const Window& 
   if (by.ps > 0) delayed_.push_back({.lane = static_cast<int>(lane), .end = end, .by = by});
 }
 
-// Returns by how much the work ends later beside the newcomer, which leaves it a part of its speed
-// or keeps some of its blocks out. Of the memory only a collective takes: a priority decides which
-// blocks run, not whose bytes come first.
-Duration Contention::Lost(const Window& work, const Window& newcomer) {
-  const SimTime from = std::max(work.start, newcomer.start);
-  if (from >= newcomer.end || from >= work.end) return {};
-  const Duration beside = newcomer.end - from;
-  const Duration rest = work.end - from;
-  const std::uint32_t share = std::clamp<std::uint32_t>(work.share, 1, kWholeShare);
-  Rate rate = RateOf(share, newcomer.share);
-  Duration kept_out;
-  if (work.one_wave && newcomer.held && newcomer.start <= work.start) {
-    if (rate.granted < rate.wanted) kept_out = rate.granted > 0 ? std::min(beside, rest) : beside;
-    rate = RateOf(share, 0);
-  }
-  rate = SlowerOf(rate, newcomer.held ? work.memory : 0, newcomer.memory);
-  if (rate.granted >= rate.wanted) return kept_out;
-  // At granted / wanted of its speed until it or the newcomer ends.
-  const std::uint32_t lost = rate.wanted - rate.granted;
-  auto slower = static_cast<std::int64_t>(static_cast<base::Wide>(beside.ps) * lost / rate.wanted);
-  if (rate.granted > 0) {
-    const auto whole =
-        static_cast<std::int64_t>(static_cast<base::Wide>(rest.ps) * lost / rate.granted);
-    slower = std::min(slower, whole);
-  }
-  return std::max(kept_out, Duration{slower});
-}
-
-// What runs beside the newcomer gets what it leaves; what comes behind that in the lane moves by
+// What runs beside the newcomer gets what it leaves, of the memory only a collective's: a priority
+// decides which blocks run, not whose bytes come first. What comes behind that in the lane moves by
 // as much, less what the lane had to wait for anyway.
 Duration Contention::Push(std::deque<Window>& windows, const Window& newcomer) const {
   const auto first =
@@ -178,33 +142,33 @@ Duration Contention::Push(std::deque<Window>& windows, const Window& newcomer) c
       last.start = std::min(last.start, last.end);
       continue;
     }
-    const Duration slower = Lost(*at, newcomer);
-    at->end = at->end + slower;
-    moved = moved + slower;
+    const SimTime from = std::max(at->start, newcomer.start);
+    if (from >= newcomer.end || from >= at->end) continue;
+    const std::uint32_t share = std::clamp<std::uint32_t>(was.share, 1, kWholeShare);
+    const Rate rate =
+        SlowerOf(RateOf(share, newcomer.share), newcomer.held ? was.memory : 0, newcomer.memory);
+    if (rate.granted >= rate.wanted) continue;
+    // At granted / wanted of its speed until it or the newcomer ends.
+    const std::uint32_t lost = rate.wanted - rate.granted;
+    const Duration beside = newcomer.end - from;
+    auto slower =
+        static_cast<std::int64_t>(static_cast<base::Wide>(beside.ps) * lost / rate.wanted);
+    if (rate.granted > 0) {
+      const auto whole = static_cast<std::int64_t>(static_cast<base::Wide>((at->end - from).ps) *
+                                                   lost / rate.granted);
+      slower = std::min(slower, whole);
+    }
+    at->end = at->end + Duration{slower};
+    moved = moved + Duration{slower};
   }
   return windows.back().end - before;
 }
 
-// Of one wave, blocks that find no place behind those that do: collectives hold less than half of
-// the multiprocessors, so a second round ends it.
-SimTime Contention::FindEnd(const Request& request) const {
-  std::uint32_t held = 0;
-  SimTime release = request.start;
-  for (const Window* window : overlapping_) {
-    if (!request.one_wave || !window->held || window->start > request.start) continue;
-    held += window->share;
-    release = std::max(release, window->end);
-  }
-  if (held == 0 || held + request.share <= kWholeShare) return EndOfBlocks(request, request.start);
-  if (held < kWholeShare) release = std::min(release, EndOfBlocks(request, request.start));
-  return EndOfBlocks(request, release);
-}
-
 // Walks from boundary to boundary of the windows; between two the rate is constant.
-SimTime Contention::EndOfBlocks(const Request& request, SimTime begin) const {
+SimTime Contention::FindEnd(const Request& request) const {
   const std::uint32_t share = std::clamp<std::uint32_t>(request.share, 1, kWholeShare);
   const std::uint32_t memory = std::min(request.memory, kWholeShare);
-  SimTime now = begin;
+  SimTime now = request.start;
   auto left = request.alone.ps;
   while (left > 0) {
     std::uint32_t used = 0, used_memory = 0;
@@ -212,8 +176,7 @@ SimTime Contention::EndOfBlocks(const Request& request, SimTime begin) const {
     for (const Window* window : overlapping_) {
       if (window->end <= now) continue;
       if (window->start <= now) {
-        const bool kept_out = request.one_wave && window->held && window->start <= request.start;
-        if (!kept_out) used += window->share;
+        used += window->share;
         used_memory += window->memory;
         boundary = std::min(boundary, window->end);
       } else {
@@ -245,16 +208,11 @@ void Contention::Remember(const Request& request, SimTime end, bool held) {
   // Adjoining windows of one share are one: a busy stream then costs a single entry.
   if (!windows.empty() && windows.back().end == request.start &&
       windows.back().share == request.share && windows.back().memory == request.memory &&
-      windows.back().held == held && !windows.back().one_wave && !request.one_wave) {
+      windows.back().held == held) {
     windows.back().end = end;
     return;
   }
-  windows.push_back({.start = request.start,
-                     .end = end,
-                     .share = request.share,
-                     .memory = request.memory,
-                     .held = held,
-                     .one_wave = request.one_wave});
+  windows.push_back({request.start, end, request.share, request.memory, held});
 }
 
 }  // namespace eidolon::agent::device

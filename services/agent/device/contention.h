@@ -19,19 +19,14 @@
 //     (its stream mostly has the higher priority). What was placed keeps its times, which others
 //     may have seen; the delay falls on what its stream does next. Work inside a graph cannot be
 //     pushed and keeps its share.
-//   * Blocks that a collective keeps out: a kernel whose blocks all run at once (cuBLAS and cuDNN
-//   on
-//     Hopper launch one for each multiprocessor) divides its work among them. Beside a collective
-//     that runs already some of them find no place, and start when the collective ends or when the
-//     other blocks have ended, whichever is first.
 //   * Memory: the same leftover policy for the share of its bandwidth that work takes when alone;
 //     of multiprocessors and memory, the scarcer one counts. What fits in L2 takes none. A
 //     collective takes its bytes of the memory as it takes multiprocessors, from what was issued
 //     before it and from what comes later.
 //   * Copy engines: one copy a direction at a time, in program order.
 // Not modelled: what work loses in a shared L2, what a collective loses beside kernels, how long
-// blocks of lower priority take to end, for which a collective waits as well. Among streams of one
-// priority, a kernel also waits for kernels that were issued before it and start later.
+// blocks of lower priority take to end. Among streams of one priority, a kernel also waits for
+// kernels that were issued before it and start later.
 #pragma once
 
 #include <cstdint>
@@ -74,7 +69,6 @@ class Contention {
     Resource resource = Resource::kMultiprocessors;
     std::uint32_t share = kWholeShare;  // Of the resource, when alone.
     std::uint32_t memory = 0;           // Of the memory's bandwidth, when alone.
-    bool one_wave = false;              // Each block has its part of the work, and all run at once.
     base::SimTime start;
     base::Duration alone;  // How long it takes with nothing beside it.
     base::SimTime issued;  // Host clock of the call: nothing later starts before it.
@@ -105,8 +99,7 @@ class Contention {
     base::SimTime end;
     std::uint32_t share;
     std::uint32_t memory;
-    bool held;      // By a collective, which nothing delays.
-    bool one_wave;  // As in the request.
+    bool held;  // By a collective, which nothing delays.
   };
   struct Lane {
     bool in_use = false;
@@ -119,15 +112,11 @@ class Contention {
   static constexpr std::size_t kWindowLimit = 4096;
 
   base::SimTime FindEnd(const Request& request) const;
-  // Returns the end of blocks that start at `begin`. Those of one wave are not kept out any more by
-  // collectives that ran when the request started.
-  base::SimTime EndOfBlocks(const Request& request, base::SimTime begin) const;
   // Returns whether work of a lane of this priority pushes the other lane's work.
   bool Pushes(int priority, const Lane& other) const;
   // Pushes the work of a lane, and notes the delay.
   void PushLane(std::size_t lane, std::size_t resource, const Window& newcomer);
   void Remember(const Request& request, base::SimTime end, bool held);
-  static base::Duration Lost(const Window& work, const Window& newcomer);
   // Returns how much later the lane's last work ends beside the newcomer; its windows move.
   base::Duration Push(std::deque<Window>& windows, const Window& newcomer) const;
 

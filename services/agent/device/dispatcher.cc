@@ -32,7 +32,6 @@ Signal Dispatcher::AddWork(const Place& place, const Signal& after, const Work& 
                                                          .resource = work.resource,
                                                          .share = work.share,
                                                          .memory = work.memory,
-                                                         .one_wave = work.one_wave,
                                                          .start = local,
                                                          .alone = alone,
                                                          .issued = place.host_clock});

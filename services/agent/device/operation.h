@@ -39,7 +39,6 @@ struct Work {
   std::uint32_t memory = 0;  // Share of the memory's bandwidth.
   std::uint32_t tag = 0;     // The caller's number; comes back in ResolvedOp.
   bool is_gemm = false;      // Of a library.
-  bool one_wave = false;     // All its blocks run at once (contention.h).
   bool clock_bound = false;  // The clock of the multiprocessors bounds it, not memory or a link.
   Draw draw;
 };

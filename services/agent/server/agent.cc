@@ -58,15 +58,6 @@ std::uint32_t KernelPermille(const controller::v1::Assignment& assignment) {
                                                    : kPermille;
 }
 
-// cuBLAS and cuDNN launch one block for each multiprocessor on Hopper (docs/timing_power.md).
-std::unique_ptr<cost::CostCache> CostsOf(const timing::v1::Gpu& gpu,
-                                         const controller::v1::Assignment& assignment) {
-  const bool one_wave = gpu.compute_major() == 9 && !gpu.has_fixed();
-  return std::make_unique<cost::CostCache>(
-      gpu.multiprocessors(), KernelPermille(assignment),
-      one_wave ? cost::Blocks::kOneWave : cost::Blocks::kManyWaves);
-}
-
 // What a service answers while a job is set up is the cluster's failure, unless the job names
 // something that does not exist.
 std::unexpected<base::Error> FailureOfService(base::Error error) {
@@ -173,7 +164,7 @@ base::Result<void> Agent::SetUp() {
   job_->has_fixed_durations = gpu->has_fixed();
   gpu_metrics_.emplace(&metrics_->registry, job_.get());
   job_->varies = assignment.has_variation() && !gpu->has_fixed();
-  costs_ = CostsOf(*gpu, assignment);
+  costs_ = std::make_unique<cost::CostCache>(gpu->multiprocessors(), KernelPermille(assignment));
   reports_->UseCosts(costs_.get());
   CHECK(costs_->InternBasis(estimate::Source::kMeasured, 0, "none", 0) == session::kNoBasis);
 
