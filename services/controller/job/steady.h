@@ -6,7 +6,7 @@
 // time. A program that trains several things after one another has iterations of several kinds, and
 // a median between two kinds is the time of none: where most iterations are further from it than a
 // twentieth, those repeat that are alike within a twentieth, if these are at least half of all.
-// Where no half is alike, nothing repeats: the median stands for all, and its reader is told how
+// Where no half is alike, nothing repeats: the median stands for all, and the report says how
 // few are near it. Extra work is named by what it consists of: more matrix operations with no more
 // updates of the optimizer are a forward pass alone, an evaluation; copies to the host that take a
 // twentieth of it, or as long as a rank's parameters need over PCIe at least, are a checkpoint.

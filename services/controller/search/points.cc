@@ -71,7 +71,7 @@ std::string InSearch(const std::string& pointer) {
   return pointer.starts_with(kSpec) ? "/spec/job" + pointer.substr(kSpec.size()) : "/spec/job";
 }
 
-// What is wrong with all points is wrong with the search.
+// A problem that all points have is a problem of the search.
 void CheckPoints(const Grid& grid, job::Problems* problems) {
   if (grid.points.empty()) {
     std::vector<std::string> reasons;

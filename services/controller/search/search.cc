@@ -23,7 +23,6 @@ using Names = std::vector<std::string>;
 
 constexpr std::size_t kValuesMax = 1000;  // Of a parameter.
 constexpr std::size_t kExpressionsMax = 100;
-constexpr double kPriceMax = 1e9;
 constexpr std::int64_t kRangeMax = std::int64_t{1} << 53;  // What JSON keeps exactly.
 
 // The values of {from, to, step} or {from, to, times}.
@@ -184,18 +183,6 @@ void ReadObjective(Fields* fields, const Names& parameters, SearchSpec* spec) {
   objective->Finish();
 }
 
-void ReadPrices(Fields* fields, SearchSpec* spec) {
-  auto price = fields->Object("price");
-  if (!price) return;
-  for (const auto& [gpu, value] : fields->Find("price")->items()) {
-    if (!value.is_number() || value.get<double>() < 0 || value.get<double>() > kPriceMax) {
-      price->Report(gpu, "must be what an hour of a GPU costs");
-      continue;
-    }
-    spec->prices.emplace_back(gpu, value.get<double>());
-  }
-}
-
 void CheckPrices(Fields* fields, const SearchSpec& spec) {
   Names used = {spec.objective.field};
   for (const Expression& condition : spec.objective.subject_to) {
@@ -250,7 +237,7 @@ SearchSpec ReadSpec(Fields* fields) {
   for (const std::string_view name : {kWorld, kGpusPerServer, kServers}) known.emplace_back(name);
   spec.constraints = ReadExpressions(fields, "constraints", known);
   ReadObjective(fields, parameters, &spec);
-  ReadPrices(fields, &spec);
+  spec.prices = sweep::ReadPrices(fields);
   CheckPrices(fields, spec);
   ReadBudget(fields, &spec);
   for (const char* name : {"preset", "proposer"}) {

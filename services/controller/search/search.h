@@ -6,13 +6,13 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "services/controller/job/metadata.h"
 #include "services/controller/job/problem.h"
 #include "services/controller/search/expression.h"
 #include "services/controller/search/fill.h"
+#include "services/controller/sweep/prices.h"
 
 namespace eidolon::controller::search {
 
@@ -35,9 +35,9 @@ struct SearchSpec {
   Space space;
   std::vector<Expression> constraints;  // Over parameters and the three names above.
   Objective objective;
-  std::vector<std::pair<std::string, double>> prices;  // Of a GPU for an hour, by model.
-  std::size_t points_max = 0;                          // Budget; 0: none.
-  std::uint64_t wall_seconds_max = 0;                  // The same, of points that are over.
+  sweep::Prices prices;
+  std::size_t points_max = 0;          // Budget; 0: none.
+  std::uint64_t wall_seconds_max = 0;  // The same, of points that are over.
 };
 
 struct ParsedSearch {

@@ -23,8 +23,6 @@ using nlohmann::json;
 
 namespace {
 
-constexpr double kPriceMax = 1e9;
-
 std::vector<std::string> PartsOf(std::string_view path) {
   std::vector<std::string> parts;
   while (true) {
@@ -65,18 +63,6 @@ void ReadMatrix(Fields* fields, std::size_t points_max, SweepSpec* spec) {
   }
 }
 
-void ReadPrices(Fields* fields, SweepSpec* spec) {
-  auto price = fields->Object("price");
-  if (!price) return;
-  for (const auto& [gpu, value] : fields->Find("price")->items()) {
-    if (!value.is_number() || value.get<double>() < 0 || value.get<double>() > kPriceMax) {
-      price->Report(gpu, "must be what an hour of a GPU costs");
-      continue;
-    }
-    spec->prices.emplace_back(gpu, value.get<double>());
-  }
-}
-
 // It is shown beside prices, and nothing is computed with it.
 void CheckCurrency(Fields* fields) {
   const std::string currency = fields->Text("currency");
@@ -102,7 +88,7 @@ SweepSpec ReadSpec(Fields* fields, bool is_file) {
   }
   spec.recording = fields->Text("recording");
   ReadMatrix(fields, is_file ? kSweepPointsMax : kSweepObjectPointsMax, &spec);
-  ReadPrices(fields, &spec);
+  spec.prices = ReadPrices(fields);
   CheckCurrency(fields);
   spec.concurrency =
       static_cast<std::size_t>(fields->Integer("concurrency", {1, kSweepConcurrencyMax}, 1));

@@ -13,6 +13,7 @@
 #include "services/controller/job/job.h"
 #include "services/controller/job/metadata.h"
 #include "services/controller/job/problem.h"
+#include "services/controller/sweep/prices.h"
 
 namespace eidolon::controller::sweep {
 
@@ -27,7 +28,7 @@ struct SweepSpec {
   nlohmann::json job;     // the spec of one, or null; or
   std::string recording;  // the file of a recording, which may come with what it says of its job.
   std::vector<std::pair<std::string, std::vector<nlohmann::json>>> matrix;
-  std::vector<std::pair<std::string, double>> prices;  // Of a GPU for an hour, by model.
+  Prices prices;
   std::size_t concurrency = 1;  // Jobs of a SimulationSweep that are not over.
   bool may_replay = true;       // Where a recording answers for a point.
   bool suspend = false;         // No point begins; jobs that exist go on.

@@ -1,7 +1,7 @@
 // This must be read side by side with the handlers: each line says what the handler of an operation
 // takes from its operands (Plain, Signed, Scalar, ReadPredicate) and where it puts its results. An
-// operation that is missing here has no effect that anybody knows, and a launch that meets one
-// while it holds unknown values ends. A read too many makes more values unknown than are; a read
+// operation that is missing here has no known effect, and a launch that meets one while it holds
+// unknown values ends. A read too many makes more values unknown than are; a read
 // too few would call an unknown value known. effect_test.cc runs the handlers with different
 // numbers in all that is not listed, and compares.
 #include "services/machine_code/interpret/effect.h"

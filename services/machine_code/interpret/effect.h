@@ -28,7 +28,7 @@ class FewNumbers {
 struct Effect {
   // kEach: the result in a lane depends on that lane's operands only, and uniform ones. kAll: on
   // all lanes of the warp. kTaking: on those that take part. kOwn: it needs rules of its own, to
-  // which the lists below may be of use. kNone: nobody has said what it does.
+  // which the lists below may be of use. kNone: the operation is not listed.
   enum class Kind : std::uint8_t { kNone, kEach, kAll, kTaking, kOwn };
   Kind kind = Kind::kNone;
   FewNumbers<std::uint16_t, 16> rows_read;

@@ -1,11 +1,11 @@
-// The lanes of a step in a launch that tracks unknown values.
+// This names the lanes of a step in a launch that tracks unknown values.
 #pragma once
 
 #include <cstdint>
 
 namespace eidolon::interpret {
 
-// Lanes of a step that run it, and those of which nobody knows whether they do.
+// The certain lanes run the step. Whether the others do depends on an unknown guard.
 struct Lineup {
   std::uint32_t certain = 0;
   std::uint32_t perhaps = 0;

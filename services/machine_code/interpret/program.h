@@ -32,7 +32,7 @@ inline constexpr unsigned kLostRow = 1;
 inline constexpr unsigned kFirstRow = 2;
 // Every number an instruction can name, with room for wide operands behind the last.
 inline constexpr unsigned kRegisterRows = kFirstRow + 256 + 8;
-// The same for uniform registers. 255: zero; 256: nobody reads it.
+// The same for uniform registers. Number 255 is zero, and number 256 is never read.
 inline constexpr unsigned kUniformRegisters = 260;
 
 constexpr unsigned SourceRow(std::uint64_t number) {

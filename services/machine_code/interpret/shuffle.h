@@ -1,4 +1,4 @@
-// Which lane's value SHFL gives to each lane.
+// SHFL gives each lane the value of another one; this says which.
 #pragma once
 
 #include <array>

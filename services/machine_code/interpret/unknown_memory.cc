@@ -35,7 +35,7 @@ void ForEachLane(std::uint32_t lanes, Body&& body) {
   for (; lanes != 0; lanes &= lanes - 1) body(static_cast<unsigned>(std::countr_zero(lanes)));
 }
 
-// Where the lanes of an access go, and in which of them nobody knows.
+// The lanes of an access go to these places; in some lanes the place is unknown.
 struct Addresses {
   std::array<Place, kLanes> places{};
   std::uint32_t unknown = 0;
@@ -404,7 +404,7 @@ void RunShuffle(Warp& warp, const Step& step, const Effect& effect, const Lineup
   std::uint32_t unknown = unknown_way;
   for (unsigned i = 0; i < kLanes; ++i) {
     unknown |= (values >> shuffle.from[i] & 1) << i;
-    // Nobody knows whether such a lane is there to be asked.
+    // Such a lane may not take part, and then has no value to give.
     if (Has(lanes.perhaps, shuffle.from[i])) unknown |= 1u << i;
   }
   if (lanes.certain != 0) step.run(warp, step, lanes.certain);

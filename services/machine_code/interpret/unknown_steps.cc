@@ -3,9 +3,9 @@
 // unknown numbers out: a selection takes the operand that its predicate names, and a table of bits
 // says which of its inputs matter. A lane whose guard is unknown is not run, and its results are
 // unknown: the old value or the new one. Which lanes take part is known here at any time, since a
-// branch that nobody knows ends the launch. Everything that is not listed ends it too: a value that
-// is called unknown without need costs a number, a value that is called known without right is
-// wrong.
+// branch that depends on an unknown value ends the launch. Everything that is not listed ends it
+// too: a value that is called unknown without need costs a number, a value that is called known
+// without right is wrong.
 #include "services/machine_code/interpret/unknown_steps.h"
 
 #include <bit>
@@ -72,7 +72,7 @@ std::uint32_t UnknownSelected(Warp& warp, const Step& step) {
          (~chosen & UnknownOf(unknowns, step.b));
 }
 
-// Which of the 32 bits of a function of three words may differ when those of the unknown ones do.
+// Returns the bits of a function of three words that may differ when the unknown words do.
 std::uint32_t Dependent(const std::array<std::uint32_t, 3>& values,
                         const std::array<std::uint32_t, 3>& unknown, std::uint64_t table) {
   const std::uint32_t result = ByTable(values[0], values[1], values[2], table);
@@ -167,8 +167,8 @@ std::uint32_t Settled(const Warp& warp, const Word& word) {
   return settles & ~UnknownAt(*warp.unknowns, word, 87);
 }
 
-// Lanes in which something that a step of control looks at is unknown; all of them where nobody
-// has said what it does.
+// Returns the lanes in which a step of control looks at something unknown, and all lanes for a step
+// that is not listed.
 std::uint32_t UnknownInControl(const WarpUnknowns& unknowns, const Step& step,
                                std::uint32_t lanes) {
   const Word& word = step.word;

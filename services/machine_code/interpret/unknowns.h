@@ -1,6 +1,6 @@
-// The state of a launch that goes on where it reads bytes that nobody knows (Launch): which
-// registers, predicates and bytes of a block do not hold what they hold on a GPU. Such a register
-// has some value here, which depends on nothing but what the memory gave for unknown bytes.
+// A launch that goes on where it reads unknown bytes (Launch) keeps here which registers,
+// predicates and bytes of a block do not hold what they hold on a GPU. Such a register has some
+// value here, which depends on nothing but what the memory gave for unknown bytes.
 #pragma once
 
 #include <array>

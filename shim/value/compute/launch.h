@@ -1,7 +1,7 @@
 // Launches whose values are computed: recorded with their parameters, and run by the interpreter
 // only when somebody looks at memory that they may have written.
 //
-// A launch that reads a byte nobody knows, or is too large, or is refused or stopped, makes what it
+// A launch that reads an unknown byte, or is too large, or is refused or stopped, makes what it
 // may have written unknown (footprint.h).
 #pragma once
 

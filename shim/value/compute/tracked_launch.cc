@@ -1,4 +1,4 @@
-// The strict run of a launch ends at the first byte that nobody knows, which costs next to nothing.
+// The strict run of a launch ends at the first unknown byte, which costs next to nothing.
 // This run comes to the launch's end and takes some times as long, in every step of the program if
 // it finds anything, so only small launches get it; and a kernel whose runs yield nothing is given
 // up, first with this shape and then with all. Whether it pays is decided before it starts, too: a

@@ -1,6 +1,6 @@
 // Launches that read unknown bytes, run a second time so that what does not depend on these is
-// known afterwards (interpret/unknown_steps.h). A kernel that copies a token which nobody knows and
-// counts the tokens leaves the count known.
+// known afterwards (interpret/unknown_steps.h). A kernel that copies an unknown token and counts
+// the tokens leaves the count known.
 //
 // Most launches of a training program read nothing that is known, or leave nothing known: they are
 // not run for it.
