@@ -1,9 +1,10 @@
-"""Determines what has changed since the tests last passed, and which groups of the others are sampled.
+"""Determines what has changed since each part last passed, and which groups of the others are sampled.
 
-The base is --since, else $EIDOLON_TEST_SINCE, else the newest ancestor that tested.jsonl in the cache has as passed as a
-whole. Without a base everything counts as changed. A commit counts when it changes something other than documents; it
-has the group of its number on the first-parent line. A run has the groups of all commits since its base that count, so that
-any four consecutive ones run every test, however many of them are tested at a time.
+The base of a part is --since, else $EIDOLON_TEST_SINCE, else the newest ancestor where tested.jsonl in the cache says that
+the part passed. A part that failed there keeps its former base, while the parts beside it have the new one. Without a base
+everything counts as changed. A commit counts when it changes something other than documents; it has the group of its number
+on the first-parent line. A part samples the groups of all commits since its base that count, so that any four consecutive
+ones run every test, however many of them are tested at a time.
 """
 
 import contextlib
@@ -105,7 +106,8 @@ def tested(file=None):
 
 
 def record(commit, parts, whole, every, file=None):
-    """`whole`: nothing was left out that the change can affect, and all passed. `every`: as --all."""
+    """`parts`: those that passed in a run of all that the change since their bases can affect. `whole`: no part was left out
+    that this change can affect, and all passed. `every`: as --all."""
     file = file or tested_file()
     file.parent.mkdir(parents=True, exist_ok=True)
     now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
@@ -118,15 +120,15 @@ def passed_with_all(commit, file=None):
     return any(row.get("commit") == commit and row.get("whole") and row.get("all") for row in tested(file))
 
 
-def base_of(git, since, file=None):
-    """(commit or None, why this one)."""
+def base_of(git, since, rows, parts):
+    """(commit or None, why this one) for parts that have a base together. `rows`: of tested.jsonl."""
     for name, why in ((since, f"--since {since}"), (os.environ.get(SINCE), f"{SINCE} {os.environ.get(SINCE)}")):
         if name:
             commit = git.line("merge-base", name, "HEAD")
             if commit is None and name == since:
                 raise ValueError(f"no commit is called '{name}', or it has no ancestor in common with HEAD")
             return commit, why if commit else f"{why} is not known here"
-    passed = {row.get("commit") for row in tested(file) if row.get("whole")}
+    passed = {row.get("commit") for row in rows if row.get("whole") or parts <= set(row.get("parts", ()))}
     line = git("rev-list", "HEAD") if passed else None
     commit = next((one for one in (line or "").split() if one in passed), None)
     return commit, "the newest commit that has passed" if commit else "no ancestor has passed here"
@@ -167,21 +169,43 @@ def change_since(git, base, why):
     return change
 
 
-def find_change(git, since=None, file=None):
-    """(the change, the same for parts that build again). Without a base these take the newest commit as the change: they
-    run most of what the release build runs, and take longest where no cache knows a base."""
+def without_a_base(git, why, again):
+    """The change for parts that have passed nowhere. Those that build again take the newest commit as the change: they run
+    most of what the release build runs, and take longest where no cache knows a base."""
+    parent = git.line("rev-parse", "--verify", "HEAD^") if again else None
+    if parent is None:
+        return Change(everything=True, sentence=f"{why}: everything counts as changed")
+    change = change_since(git, parent, "the newest commit")
+    change.groups = change.groups or groups_of(git, parent, {"changed"})
+    change.sentence = f"{why}: what {git.head()[:12]} changes, and {write_groups(change.groups)}"
+    return change
+
+
+def find_changes(git, parts, since=None, file=None):
+    """{part: its change}. Parts that build again have one base together, and the same change has the same object."""
     if git.head() is None:
         change = Change(everything=True, sentence="no git repository: everything counts as changed")
-        return change, change
-    base, why = base_of(git, since, file)
-    if base is not None:
-        change = change_since(git, base, why)
-        return change, change
-    change = Change(everything=True, sentence=f"{why}: everything counts as changed")
-    parent = git.line("rev-parse", "--verify", "HEAD^")
-    if parent is None:
-        return change, change
-    again = change_since(git, parent, "the newest commit; under sanitizers")
-    again.groups = again.groups or groups_of(git, parent, {"changed"})
-    change.sentence += f"; under sanitizers what {git.head()[:12]} changes, and {write_groups(again.groups)}"
-    return change, again
+        return {part.name: change for part in parts}
+    rows = tested(file)
+    building = frozenset(part.name for part in parts if part.again)
+    made, changes = {}, {}
+    for part in parts:
+        base, why = base_of(git, since, rows, building if part.again else {part.name})
+        key = base or (why, part.again)
+        if key not in made:
+            made[key] = change_since(git, base, why) if base else without_a_base(git, why, part.again)
+        changes[part.name] = made[key]
+    return changes
+
+
+def write_changes(changes):
+    """A sentence for each different change, with the parts that have it unless most have."""
+    parts = {}
+    for name, change in changes.items():
+        parts.setdefault(id(change), []).append((name, change))
+    ordered = sorted(parts.values(), key=len, reverse=True)
+    lines = []
+    for same in ordered:
+        names = ", ".join(name for name, _ in same)
+        lines.append(same[0][1].sentence if same is ordered[0] else f"{names}: {same[0][1].sentence}")
+    return lines

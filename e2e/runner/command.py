@@ -175,21 +175,22 @@ class Chosen:
 
 def choose(a, parts, git, seconds):
     """`seconds`: of tests, by part."""
+    everything = change.Change(everything=True)
     if a.all or (a.only and not a.since):
-        everything = change.Change(everything=True)
         named = {part.name: whole(part, "", every=a.all) for part in parts if part.name in a.only}
-        choices = named or selection.select(parts, everything, everything, every=True, quick=a.quick)
+        changes = {part.name: everything for part in parts}
+        choices = named or selection.select(parts, changes, every=True, quick=a.quick)
         lines = ["everything runs" if a.all else f"only {', '.join(named)}"]
         return Chosen(choices, lines, dict.fromkeys(("release", "again"), selection.for_programs(everything)))
-    latest, again = change.find_change(git, a.since)
-    choices = selection.select(parts, latest, again, quick=a.quick, seconds=seconds)
+    changes = change.find_changes(git, parts, a.since)
+    choices = selection.select(parts, changes, quick=a.quick, seconds=seconds)
     if a.only:
         choices = {name: choice for name, choice in choices.items() if name in a.only}
     known = {
-        "release": selection.for_programs(latest, "test-release", seconds),
-        "again": selection.for_programs(again, "test-asan", seconds),
+        kind: selection.for_programs(changes.get(part, everything), part, seconds)
+        for kind, part in (("release", "test-release"), ("again", "test-asan"))
     }
-    return Chosen(choices, selection.write_base(latest, again), known)
+    return Chosen(choices, selection.write_bases(changes), known)
 
 
 def write_selection(chosen):
@@ -272,6 +273,8 @@ def main(words=None):
     record.forget_oldest()
     left_out = [part.name for part in parts if part.name not in choices] if not a.only else []
     print_end(run, a, started, worked, left_out)
-    if commit and is_clean and git.head() == commit and git.uncommitted() == set():
+    # With --only and --since a part may have run for less than it has to run for.
+    says = not (a.only and a.since) and commit and is_clean
+    if says and git.head() == commit and git.uncommitted() == set():
         change.record(commit, run.names, not run.failed and not a.only and not a.quick, a.all)
     return 1 if run.failed else 0

@@ -3,6 +3,7 @@
 import dataclasses
 
 from runner.affects import affected_by, is_document
+from runner.change import write_changes
 from runner.history import SLOW_SECONDS
 from runner.parts import Choice, sample, some, whole
 
@@ -54,19 +55,19 @@ def choice_of(part, change, reason, seconds):
     return sample(part, change.groups, reason.words.get(part.name, {}), seconds)
 
 
-def select(parts, change, again, every=False, quick=False, seconds=None):
-    """{part: what of it runs}, in the parts' order, with the parts that these stand on. `again`: the change for parts that
-    build again. `seconds`: of each test, by part."""
-    by_change = {True: affected(again.paths), False: affected(change.paths)}
+def select(parts, changes, every=False, quick=False, seconds=None):
+    """{part: what of it runs}, in the parts' order, with the parts that these stand on. `changes`: of each part, by its
+    name. `seconds`: of each test, by part."""
+    reasons = {id(change): affected(change.paths) for change in changes.values()}
     chosen = {}
     for part in parts:
         if part.again and quick:
             continue
-        which = again if part.again else change
+        change = changes[part.name]
         choice = (
             whole(part, "", every=True)
             if every
-            else choice_of(part, which, by_change[part.again], (seconds or {}).get(part.name))
+            else choice_of(part, change, reasons[id(change)], (seconds or {}).get(part.name))
         )
         if choice:
             chosen[part.name] = choice
@@ -98,13 +99,14 @@ def for_programs(change, part="", seconds=None):
     }
 
 
-def write_base(change, again):
+def write_bases(changes):
     """Writes the first lines of a run."""
-    lines = [change.sentence]
-    unknown = sorted(path for path in {*change.paths, *again.paths} if affected_by(path) is None)
+    lines = write_changes(changes)
+    paths = {path for change in changes.values() for path in change.paths}
+    unknown = sorted(path for path in paths if affected_by(path) is None)
     if unknown:
         lines.append(f"no row of e2e/runner/affects.txt covers {', '.join(unknown[:5])}: everything counts as changed")
-    documents = sorted(filter(is_document, change.paths))
-    if documents and len(documents) < len(change.paths):
-        lines.append(f"{len(documents)} of them documents")
+    documents = sorted(filter(is_document, paths))
+    if documents and len(documents) < len(paths):
+        lines.append(f"{len(documents)} of the changed files are documents")
     return lines

@@ -9,9 +9,11 @@ import subprocess
 import pytest
 
 from runner import change
-from runner.change import ALL_GROUPS, ROOT, Git, find_change
+from runner.change import ALL_GROUPS, ROOT, Git, find_changes, write_changes
+from runner.parts import Part
 
 BUILT, DOCUMENT = "services/base/a.cc", "README.md"
+PARTS = [Part("format", (), 1), Part("docs", (), 1), Part("asan", (), 1, again=True), Part("tsan", (), 1, again=True)]
 
 
 class Repository:
@@ -38,11 +40,16 @@ class Repository:
         self.git("commit", "-q", "-m", path)
         return self.git("rev-parse", "HEAD")
 
-    def passed(self, commit, whole=True, every=False):
-        change.record(commit, ["format"], whole, every, self.file)
+    def passed(self, commit, whole=True, every=False, parts=("format",)):
+        change.record(commit, parts, whole, every, self.file)
+
+    def changes(self, since=None):
+        return find_changes(Git(self.folder), PARTS, since, self.file)
 
     def find(self, since=None):
-        return find_change(Git(self.folder), since, self.file)
+        """The changes of a part that builds nothing, and of the sanitizers."""
+        changes = self.changes(since)
+        return changes["docs"], changes["asan"]
 
 
 @pytest.fixture
@@ -64,6 +71,30 @@ def test_the_base_is_the_newest_ancestor_that_passed_as_a_whole(repository):
     assert found.paths == {"proto/a.proto", "helm/a.yaml"}
     assert again is found
     assert second[:12] in found.sentence
+
+
+def test_a_part_that_passed_beside_a_failed_one_has_a_newer_base(repository):
+    first, second = repository.commit("a.cc"), repository.commit("b.cc")
+    repository.commit("c.cc")
+    repository.passed(first)
+    repository.passed(second, whole=False, parts=("format", "asan"))
+
+    changes = repository.changes()
+
+    assert changes["format"].paths == {"c.cc"}
+    assert changes["docs"].paths == changes["tsan"].paths == {"b.cc", "c.cc"}
+    assert changes["asan"] is changes["tsan"]  # One selection is made for both.
+    assert write_changes(changes)[1].startswith("format: base " + second[:12])
+
+
+def test_a_part_that_failed_from_the_beginning_runs_whole_beside_others(repository):
+    repository.passed(repository.commit(), whole=False)
+    repository.commit("c.cc")
+
+    changes = repository.changes()
+
+    assert changes["format"].paths == {"c.cc"}
+    assert changes["docs"].everything
 
 
 def test_a_commit_that_passed_on_another_branch_is_not_a_base(repository):
@@ -144,7 +175,7 @@ def test_without_a_base_everything_counts_and_sanitizers_take_the_newest_commit(
     assert "everything counts as changed" in found.sentence
     assert again.paths == {"shim/vendor/nccl/a.cc"}
     assert again.groups == {1}
-    assert "groups" in found.sentence or "group 2 of 4" in found.sentence
+    assert "what " in again.sentence and "group 2 of 4" in again.sentence
 
 
 def test_without_a_base_sanitizers_are_sampled_after_a_commit_of_documents(repository):
@@ -155,9 +186,9 @@ def test_without_a_base_sanitizers_are_sampled_after_a_commit_of_documents(repos
 
 
 def test_without_git_everything_counts(tmp_path):
-    found, again = find_change(Git(tmp_path), None, tmp_path / "none")
+    changes = find_changes(Git(tmp_path), PARTS, None, tmp_path / "none")
 
-    assert found.everything and again.everything
+    assert all(one.everything for one in changes.values())
 
 
 def test_a_change_of_documents_has_no_sample(repository):
@@ -208,10 +239,10 @@ def test_of_a_shallow_clone_the_hash_gives_the_group(repository, tmp_path):
         repository.commit()
     subprocess.run(["git", "clone", "-q", "--depth=2", f"file://{repository.folder}", tmp_path / "clone"], check=True)
 
-    found, again = find_change(Git(tmp_path / "clone"), None, repository.file)
+    changes = find_changes(Git(tmp_path / "clone"), PARTS, None, repository.file)
 
-    assert found.everything
-    assert len(again.groups) == 1
+    assert changes["docs"].everything
+    assert len(changes["asan"].groups) == 1
 
 
 def test_a_record_that_was_cut_off_is_passed_over(repository):

@@ -322,7 +322,7 @@ def test_a_commit_is_recorded_as_passed_only_after_a_whole_run(words, ends, whol
             return set()
 
     monkeypatch.setattr(change, "Git", Clean)
-    monkeypatch.setattr(change, "find_change", lambda git, since: (change.Change(everything=True),) * 2)
+    monkeypatch.setattr(change, "find_changes", lambda git, parts, since: {"one": change.Change(everything=True)})
     monkeypatch.setattr(command, "all_parts", lambda: [shell("one", ends)])
 
     command.main(words)
@@ -331,6 +331,15 @@ def test_a_commit_is_recorded_as_passed_only_after_a_whole_run(words, ends, whol
     assert (row["commit"], row["whole"], row["all"]) == ("abc", whole, every)
     assert change.passed_with_all("abc") == (whole and every)
     assert row["parts"] == (["one"] if ends == "true" else [])
+
+
+def test_a_part_that_ran_for_a_named_base_alone_is_not_recorded(monkeypatch):
+    monkeypatch.setattr(change.Git, "uncommitted", lambda self: set())
+    monkeypatch.setattr(command, "all_parts", lambda: [shell("one", "true")])
+
+    command.main(["--only", "one", "--since", "HEAD"])
+
+    assert change.tested() == []
 
 
 def test_a_tree_with_changes_is_not_recorded(monkeypatch):

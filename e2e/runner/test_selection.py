@@ -19,7 +19,7 @@ def changed(*paths, groups=frozenset({1})):
 
 def chosen(*paths, groups=frozenset({1}), **more):
     change = changed(*paths, groups=groups)
-    return select(PARTS, change, change, **more)
+    return select(PARTS, dict.fromkeys(NAMES, change), **more)
 
 
 def wholes(choices):
@@ -29,7 +29,7 @@ def wholes(choices):
 def test_all_runs_every_part_as_a_whole():
     everything = Change(everything=True)
 
-    choices = select(PARTS, everything, everything, every=True)
+    choices = select(PARTS, dict.fromkeys(NAMES, everything), every=True)
 
     assert list(choices) == NAMES
     assert wholes(choices) == set(NAMES)
@@ -38,7 +38,7 @@ def test_all_runs_every_part_as_a_whole():
 def test_quick_leaves_out_what_builds_the_tests_again():
     everything = Change(everything=True)
 
-    choices = select(PARTS, everything, everything, every=True, quick=True)
+    choices = select(PARTS, dict.fromkeys(NAMES, everything), every=True, quick=True)
 
     assert set(NAMES) - set(choices) == {"build-asan", "test-asan", "fuzz", "build-tsan", "test-tsan"}
 
@@ -113,8 +113,8 @@ def test_changed_pages_are_tried_and_no_other():
 def test_the_cluster_runs_its_short_form_without_a_base_and_a_sample_otherwise():
     everything = Change(everything=True)
     forms = [
-        select(PARTS, everything, everything, every=True),
-        select(PARTS, everything, everything),
+        select(PARTS, dict.fromkeys(NAMES, everything), every=True),
+        select(PARTS, dict.fromkeys(NAMES, everything)),
         chosen("services/cli/main.cc"),
     ]
 
@@ -158,10 +158,19 @@ def test_a_path_without_a_row_runs_everything():
 def test_without_a_base_only_sanitizers_are_sampled():
     everything, newest = Change(everything=True), changed("services/cli/main.cc")
 
-    choices = select(PARTS, everything, newest)
+    choices = select(PARTS, {part.name: newest if part.again else everything for part in PARTS})
 
     assert set(choices) == set(NAMES)
     assert set(NAMES) - wholes(choices) == {"build-asan", "test-asan", "fuzz", "build-tsan", "test-tsan"}
+
+
+def test_a_part_that_has_not_passed_runs_whole_beside_others_that_have():
+    everything, newest = Change(everything=True), changed("services/controller/page/app.js")
+
+    choices = select(PARTS, {name: everything if name == "wheel" else newest for name in NAMES})
+
+    assert choices["wheel"].why == "everything counts as changed"
+    assert choices["behaviour"].words == ("--sample", "1/4")
 
 
 def test_manifests_run_the_scripts_that_check_them_and_no_program():
