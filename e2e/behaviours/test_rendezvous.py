@@ -204,7 +204,7 @@ def answers_of(world, pytorch, port, libuv):
 
 
 def test_clients_of_pytorch_get_the_answers_of_pytorchs_own_rendezvous(world, pytorches):
-    rendezvous = [world.build / "tests" / "rendezvous_server", "3", "0,1,2"]
+    rendezvous = [world.build / "programs" / "rendezvous_server", "3", "0,1,2"]
     for pytorch in pytorches:
         for libuv in ("libuv", "sockets"):
             pid, out = pytorch.start(script(world, "host.py", HOST), libuv)
@@ -220,7 +220,7 @@ def test_clients_of_pytorch_get_the_answers_of_pytorchs_own_rendezvous(world, py
 
 def test_live_ranks_meet_where_mirrored_ranks_would_have_come_and_who_waits_is_named(world, pytorches):
     for pytorch in pytorches:
-        with listening([world.build / "tests" / "rendezvous_server", "8", "0,1,7"]) as server:
+        with listening([world.build / "programs" / "rendezvous_server", "8", "0,1,7"]) as server:
             environment = {
                 "WORLD_SIZE": "8",
                 "MASTER_ADDR": "127.0.0.1",
