@@ -10,8 +10,9 @@ import pytest
 from browser import Browser, fill_in, submit
 from page_jobs import GPUS, STEPS, completed, document, job_spec, light_spec
 
-JOBS_MAX_MS = 300
-JOB_MAX_MS = 300
+# How much longer a view of much loads than one of little, in one run. e2e/page/bench prints milliseconds.
+JOBS_RATIO_MAX = 4  # It shows sixty rows in the place of one.
+ITERATIONS_RATIO_MAX = 2
 ELEMENTS_MAX = 1500
 HEAP_MAX_BYTES = 60e6
 FIRST_VIEW = ".jobs tbody tr, .empty a[href='#/submit']"
@@ -320,30 +321,43 @@ def test_the_keyboard_is_enough(browser, job):
         assert tab.evaluate("document.documentElement.dataset.theme || null") == theme
 
 
-def load_list(browser, rows):
-    """Milliseconds until the list shows that many jobs, in a tab that has the page's modules, and the bytes of its heap."""
+def load_list(browser, rows, jobs="1,000"):
+    """Milliseconds until the list shows so many rows of that number of jobs, in a tab that has the page's modules, and the
+    bytes of its heap."""
     tab = browser.tab("/clusters", "h1:text-is('Clusters')")
     tab.goto("about:blank")
     tab.goto(f"{browser.address}/#/", wait_until="commit")
     took = browser.until(tab, f"document.querySelectorAll('.jobs tbody tr').length >= {rows}")
-    assert "of 1,000" in tab.inner_text("section > .note"), "not every job is counted"
+    assert f"of {jobs}" in tab.inner_text("section > .note"), "not every job is counted"
     held = browser.heap_bytes(tab)
     tab.context.close()
     return took, held
 
 
+def expect_little_more(what, little, much, ratio_max):
+    """Compares the fastest loads of two views, which take turns: other work on the machine only adds time, and a busy
+    machine gets more loads."""
+    short, long = [], []
+    while len(long) < 5 or (min(long) > ratio_max * min(short) and len(long) < 20):
+        short.append(little())
+        long.append(much())
+    print(f"{what}: {min(long):.0f} ms beside {min(short):.0f} ms, each the least of {len(long)}")
+    assert min(long) <= ratio_max * min(short)
+
+
 @pytest.mark.alone
-def test_a_thousand_jobs_load_at_once(crowded, job):
-    loads, held = [], []
-    # Other work on the machine only adds time, so the fastest load counts; a busy machine gets more loads.
-    while len(loads) < 5 or (min(loads) > JOBS_MAX_MS and len(loads) < 20):
+def test_a_thousand_jobs_load_nearly_as_fast_as_one(chromium, crowded, long_server, job):
+    held = []
+
+    def much():
         took, heap = load_list(crowded, 60)
-        loads.append(took)
         held.append(heap)
-    loads.sort()
-    print(f"1,000 jobs of {len(json.dumps(job))} bytes each: {loads[len(loads) // 2]:.0f} ms", end="")
-    print(f" (of {len(loads)}: {loads[0]:.0f} to {loads[-1]:.0f}), heap {max(held) / 1e6:.1f} MB")
-    assert loads[0] <= JOBS_MAX_MS
+        return took
+
+    with Browser(chromium, long_server) as browser:
+        what = f"1,000 jobs of {len(json.dumps(job))} bytes"
+        expect_little_more(what, lambda: load_list(browser, 1, "1")[0], much, JOBS_RATIO_MAX)
+    print(f"heap {max(held) / 1e6:.1f} MB")
     assert max(held) <= HEAP_MAX_BYTES
 
 
@@ -366,23 +380,29 @@ def load_job(browser, name):
 
 
 @pytest.mark.alone
-def test_ten_thousand_iterations_are_drawn_at_once_without_losing_a_peak(chromium, long_server, pictures):
-    loads = []
+def test_ten_thousand_iterations_load_nearly_as_fast_as_few_and_keep_their_peak(
+    chromium, by_form, long_server, pictures
+):
+    def much():
+        tab, took = load_job(browser, "by-form")
+        assert tab.evaluate(PEAK) > 50, "the iteration that lasts three times as long is not drawn"
+        shown = tab.evaluate("document.querySelectorAll('*').length")
+        assert shown <= ELEMENTS_MAX, f"{shown} elements"
+        assert "10,000 measured iterations" in tab.get_attribute(".chart svg", "aria-label")
+        tab.context.close()
+        return took
+
+    def little():
+        tab, took = load_job(by_form, "by-form")
+        tab.context.close()
+        return took
+
     with Browser(chromium, long_server, pictures) as browser:
-        while len(loads) < 5 or (min(loads) > JOB_MAX_MS and len(loads) < 20):
-            tab, took = load_job(browser, "by-form")
-            loads.append(took)
-            assert tab.evaluate(PEAK) > 50, "the iteration that lasts three times as long is not drawn"
-            shown = tab.evaluate("document.querySelectorAll('*').length")
-            assert shown <= ELEMENTS_MAX, f"{shown} elements"
-            assert "10,000 measured iterations" in tab.get_attribute(".chart svg", "aria-label")
-            tab.context.close()
+        expect_little_more("10,000 iterations", little, much, ITERATIONS_RATIO_MAX)
         tab, _ = load_job(browser, "by-form")
         tab.click("summary:text-is('As a table')")
         browser.until(tab, "document.querySelectorAll('[aria-label=\"Measured iterations\"] tbody tr').length === 1000")
         browser.expect_usable(tab, "long-job")
-    print(f"10,000 iterations: {sorted(round(load) for load in loads)} ms, {shown} elements")
-    assert min(loads) <= JOB_MAX_MS
 
 
 def test_one_of_a_thousand_jobs_is_found(crowded):

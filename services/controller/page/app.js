@@ -4,23 +4,27 @@ import {announce, el} from "./element.js";
 import {giveToken, takeLogin} from "./api.js";
 import {bindKeys, showHelp} from "./keyboard.js";
 import {bindTheme} from "./theme.js";
+import {clusterListView} from "./cluster_list.js";
+import {compareView} from "./compare_page.js";
 import {jobListView} from "./job_list.js";
+import {jobView} from "./job_page.js";
 import {jobStore, sweepStore} from "./object_store.js";
+import {submitView} from "./submit_page.js";
+import {sweepListView} from "./sweep_list.js";
+import {sweepView} from "./sweep_page.js";
 
-// Views that are not needed at once are loaded when somebody goes there.
 const ROUTES = {
-  "": async () => jobListView,
-  jobs: async () => (await import("./job_page.js")).jobView,
-  sweeps: async () => (await import("./sweep_page.js")).sweepView,
-  "sweeps list": async () => (await import("./sweep_list.js")).sweepListView,
-  submit: async () => (await import("./submit_page.js")).submitView,
-  compare: async () => (await import("./compare_page.js")).compareView,
-  clusters: async () => (await import("./cluster_list.js")).clusterListView,
+  "": jobListView,
+  jobs: jobView,
+  sweeps: sweepView,
+  "sweeps list": sweepListView,
+  submit: submitView,
+  compare: compareView,
+  clusters: clusterListView,
 };
 
 const main = document.getElementById("main");
 let view = null;
-let asked = 0;
 
 function lockedView(message) {
   const field = el("input", {type: "password", id: "token", autocomplete: "off", required: true});
@@ -60,11 +64,8 @@ async function show() {
   } catch {
     names = [];
   }
-  const round = ++asked;
   const list = {jobs: "", sweeps: "sweeps list"}[name];
-  const load = ROUTES[list !== undefined && names.length < 2 ? list : name] || ROUTES[""];
-  const make = await load();
-  if (round !== asked) return;
+  const make = ROUTES[list !== undefined && names.length < 2 ? list : name] || ROUTES[""];
   const moved = view !== null;
   place(make(names, new URLSearchParams(query || "")));
   for (const link of document.querySelectorAll("nav [data-route]")) {

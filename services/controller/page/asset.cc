@@ -8,6 +8,7 @@
 #include "services/base/hash.h"
 #include "services/base/hex.h"
 #include "services/base/text.h"
+#include "services/controller/page/bundle.h"
 #include "services/controller/page/files.h"
 
 namespace eidolon::controller::page {
@@ -55,14 +56,16 @@ std::string_view Version() {
 std::span<const Asset> Assets() {
   static const std::vector<Asset> kAssets = [] {
     std::vector<Asset> assets;
+    const auto add = [&](std::string_view name, std::string_view content) {
+      assets.push_back(
+          {.name = name, .type = TypeOf(name), .content = content, .tag = TagOf(content)});
+    };
     for (const File& file : Files()) {
       if (file.name == "report.html") continue;  // Of report_file.h.
-      const auto content = file.name == "index.html" ? Index(file.content) : file.content;
-      assets.push_back({.name = file.name,
-                        .type = TypeOf(file.name),
-                        .content = content,
-                        .tag = TagOf(content)});
+      add(file.name, file.name == "index.html" ? Index(file.content) : file.content);
     }
+    static const std::string kBundle = BundleOf("app.js");
+    add(kBundleName, kBundle);
     return assets;
   }();
   return kAssets;

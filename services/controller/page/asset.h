@@ -15,6 +15,9 @@ struct Asset {
   std::string tag;  // Entity tag of the content, with its quotes.
 };
 
+// All modules as one script (bundle.h), which "index.html" loads.
+inline constexpr char kBundleName[] = "page.js";
+
 // What a browser may do in the page: run and show this server's own files, ask this server, turn no
 // text into markup, and be framed by nobody.
 inline constexpr char kPolicy[] =

@@ -7,11 +7,6 @@
 
 namespace eidolon::controller::page {
 
-// The module and all that it imports, as one script: each module is a function that gives its
-// exports. Imports and exports have the forms that the page's modules use: `import {a, b as c} from
-// "./x.js";` and `export` before const, class or function. Requires: no cycle.
-std::string BundleOf(std::string_view module);
-
 // The whole file. `data`: JSON of {job, whatIfs, version}, in ASCII. Its texts cannot end the
 // element that holds them, and the policy of the file runs the bundle alone, by a nonce that
 // depends on all of the content. Thread safe.

@@ -21,32 +21,6 @@ std::size_t Count(const std::string& text, const std::string& part) {
   return count;
 }
 
-TEST(ReportFileTest, ABundleHasEachModuleOnceBehindThoseItImports) {
-  const std::string bundle = BundleOf("report.js");
-
-  EXPECT_THAT(bundle, Not(HasSubstr("\nimport ")));
-  EXPECT_THAT(bundle, Not(HasSubstr("\nexport ")));
-  EXPECT_EQ(Count(bundle, "const $text = (() => {"), 1u);
-  EXPECT_LT(bundle.find("const $text = "), bundle.find("const $element = "));
-  EXPECT_THAT(bundle, HasSubstr("const {shown} = $text;\n"));
-  EXPECT_THAT(bundle, HasSubstr("return {append, el, svg, "));
-  EXPECT_THAT(bundle, Not(HasSubstr("const $api = "))) << "a report asks no server";
-}
-
-// A module with another form of import or export would fail in a reader's browser only.
-TEST(ReportFileTest, ModulesHaveTheFormsThatABundleTakes) {
-  const std::regex kLine(R"(\n(import|export) ([^\n]*))");
-  const std::regex kImport(R"(\{.*)");
-  const std::regex kExport(R"((const|class|function\*?|async function\*?) \w+.*)");
-  for (const Asset& asset : Assets()) {
-    const std::string text = "\n" + std::string(asset.content);
-    for (std::sregex_iterator at(text.begin(), text.end(), kLine), end; at != end; ++at) {
-      EXPECT_TRUE(std::regex_match((*at)[2].str(), (*at)[1] == "import" ? kImport : kExport))
-          << asset.name << ": " << at->str();
-    }
-  }
-}
-
 TEST(ReportFileTest, AsksNobodyAndRunsItsOwnScriptAlone) {
   const std::string file = ReportFile("{}");
 
