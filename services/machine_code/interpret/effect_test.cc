@@ -74,7 +74,10 @@ class TwoMachines {
  public:
   TwoMachines(const Program& program, base::Random& random)
       : random_(random), step_(program.steps[0]), tracked_(program), real_(program) {
-    for (std::byte& byte : tracked_.state.bank0) byte = static_cast<std::byte>(random_.Next());
+    for (std::size_t i = 0; i + sizeof(std::uint64_t) <= kBankBytes; i += sizeof(std::uint64_t)) {
+      const std::uint64_t word = random_.Next();
+      std::memcpy(&tracked_.state.bank0[i], &word, sizeof(word));
+    }
     real_.state.bank0 = tracked_.state.bank0;
     FillRegisters();
     FillMemory();

@@ -95,11 +95,16 @@ class TwinMemories {
   explicit TwinMemories(base::Random& random) : some_(kPages), other_(kPages) {
     // Some launches find nearly all of it unknown, some a byte.
     const std::uint64_t rarity = std::array<std::uint64_t, 4>{2, 8, 100, 2000}[random.Below(4)];
-    for (std::size_t i = 0; i < kPages * kPageBytes; ++i) {
-      const auto value =
-          static_cast<std::uint8_t>(random.Below(4) == 0 ? random.Next() : i % 4 == 0);
-      some_.At<std::uint8_t>(i) = other_.At<std::uint8_t>(i) = value;
-      if (random.Below(rarity) != 0) continue;
+    for (std::size_t i = 0; i < kPages * kPageBytes; i += sizeof(std::uint64_t)) {
+      // Small numbers, of which some bytes are replaced.
+      const std::uint64_t replaced = random.Next() & random.Next() & 0x0101'0101'0101'0101;
+      const std::uint64_t mask = replaced * 0xff;
+      const std::uint64_t value = (random.Next() & mask) | (0x0000'0001'0000'0001 & ~mask);
+      some_.At<std::uint64_t>(i / sizeof(value)) = other_.At<std::uint64_t>(i / sizeof(value)) =
+          value;
+    }
+    for (std::size_t i = random.Below(rarity); i < kPages * kPageBytes;
+         i += 1 + random.Below(2 * rarity - 1)) {
       Forget(some_, i);
       other_.At<std::uint8_t>(i) = static_cast<std::uint8_t>(random.Next());
     }

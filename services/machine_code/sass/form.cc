@@ -83,6 +83,8 @@ bool IsDescribed(const Word& word, Operation operation, Dialect dialect) {
   switch (operation) {
     case Operation::kHmma:  // Sparse operands.
       return !word.Bit(73);
+    case Operation::kI2f:  // A half of a register that has only two.
+      return word.Bits(84, 2) != 1 || word.Bits(60, 2) < 2;
     case Operation::kF2fp:  // Formats narrower than 16 bits.
       return word.Bits(86, 2) == 0 && word.Bits(81, 5) == 0;
     case Operation::kBra:
