@@ -21,8 +21,15 @@
 namespace eidolon::shim::core {
 namespace {
 
-// What is kept with a code object; nothing: it was not met before.
-enum class Note : std::uintptr_t { kNone = 0, kCounts = 1, kLeftOut = 2 };
+// What is kept with a code object; nothing: it was not met before. From kObserved on: the function
+// that an observer sees, which counts, too.
+enum class Note : std::uintptr_t {
+  kNone = 0,
+  kUnseen = 1,  // It counts; nobody observed frames when it was met.
+  kCounts = 2,
+  kLeftOut = 3,
+  kObserved = 4
+};
 
 enum class State : int { kNew, kCounts, kImpossible };
 
@@ -34,18 +41,46 @@ Note NoteOf(void* frame, int throws) {
   void* kept = nullptr;
   if (evaluation_used.get_note(code, evaluation_used.note, &kept) != 0) return Note::kCounts;
   const auto note = static_cast<Note>(reinterpret_cast<std::uintptr_t>(kept));
+  if (note > Note::kUnseen) return note;
+  const bool is_observed = internal::frame_observer.load(std::memory_order_acquire) != nullptr;
   // The interpreter may not be asked while an exception is on its way into a generator.
-  if (note != Note::kNone || throws != 0) return note;
-  const Note found = evaluation_used.is_left_out(code) ? Note::kLeftOut : Note::kCounts;
+  if ((note == Note::kUnseen && !is_observed) || throws != 0) return note;
+  Note found = is_observed ? Note::kCounts : Note::kUnseen;
+  if (evaluation_used.is_left_out(code)) {
+    found = Note::kLeftOut;
+  } else if (const std::uint8_t function = is_observed ? evaluation_used.choose(code) : 0) {
+    found = static_cast<Note>(static_cast<std::uintptr_t>(Note::kObserved) + function);
+  }
   evaluation_used.set_note(code, evaluation_used.note, reinterpret_cast<void*>(found));
   return found;
 }
 
+// Calls the observer, whose own work with the interpreter does not count.
+template <typename Call>
+void WithoutCounting(Call call) {
+  internal::FrameCount& count = internal::frame_count;
+  const std::uint64_t before = count.ran;
+  call(*internal::frame_observer.load(std::memory_order_acquire));
+  count.ran = std::max(before, count.taken);
+}
+
+[[gnu::noinline]] void* EvaluateObserved(std::uint8_t function, void* thread, void* frame,
+                                         int throws) {
+  WithoutCounting([&](const FrameObserver& observer) { observer.begin(function); });
+  void* const result = evaluation_used.own(thread, frame, throws);
+  WithoutCounting([&](const FrameObserver& observer) { observer.end(function, result); });
+  return result;
+}
+
 void* Evaluate(void* thread, void* frame, int throws) {
   internal::FrameCount& count = internal::frame_count;
-  if (NoteOf(frame, throws) != Note::kLeftOut) {
+  const Note note = NoteOf(frame, throws);
+  if (note != Note::kLeftOut) {
     ++count.ran;
-    return evaluation_used.own(thread, frame, throws);
+    if (note <= Note::kObserved) return evaluation_used.own(thread, frame, throws);
+    const auto function =
+        static_cast<std::uintptr_t>(note) - static_cast<std::uintptr_t>(Note::kObserved);
+    return EvaluateObserved(static_cast<std::uint8_t>(function), thread, frame, throws);
   }
   const std::uint64_t before = count.ran;
   void* const result = evaluation_used.own(thread, frame, throws);
@@ -97,11 +132,23 @@ bool WithText(void* object, const char* name, Use use) {
   return found;
 }
 
-bool CodeIsLeftOut(void* code) {
-  return WithText(code, "co_filename", [code](std::string_view file) {
-    return WithText(code, "co_name",
-                    [file](std::string_view name) { return IsLeftOut(file, name); });
+// Calls `use` with the file and the name of a code object; false where it has none.
+template <typename Use>
+bool WithNames(void* code, Use use) {
+  return WithText(code, "co_filename", [&](std::string_view file) {
+    return WithText(code, "co_name", [&](std::string_view name) { return use(file, name); });
   });
+}
+
+bool CodeIsLeftOut(void* code) { return WithNames(code, IsLeftOut); }
+
+std::uint8_t ChooseCode(void* code) {
+  std::uint8_t function = 0;
+  WithNames(code, [&](std::string_view file, std::string_view name) {
+    function = internal::frame_observer.load(std::memory_order_acquire)->choose(file, name);
+    return true;
+  });
+  return function;
 }
 
 bool FindObjects(unsigned long version, Evaluation& found) {
@@ -116,6 +163,7 @@ bool FindObjects(unsigned long version, Evaluation& found) {
                                        "_PyEval_RequestCodeExtraIndex"});
   if (!all) return false;
   found.is_left_out = CodeIsLeftOut;
+  found.choose = ChooseCode;
   if (FindFirst(frame_objects.new_code_of, {"PyUnstable_InterpreterFrame_GetCode"})) {
     found.code_of = CodeIn312;
   } else if (version >> 16 == 0x030b) {

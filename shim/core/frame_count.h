@@ -9,6 +9,7 @@
 // Counts are the thread's own. The interpreter's lock is held wherever its functions are called.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -29,6 +30,19 @@ struct Evaluation {
   std::int64_t note = -1;  // _PyEval_RequestCodeExtraIndex.
   // True if a code object is one whose work does not count.
   bool (*is_left_out)(void* code) = nullptr;
+  // As FrameObserver::choose, of a code object.
+  std::uint8_t (*choose)(void* code) = nullptr;
+};
+
+// Sees some functions begin and end, on the thread that runs them; the interpreter's lock is held.
+// What it asks the interpreter may run other functions, which do not count.
+struct FrameObserver {
+  // Returns a number for a function to observe, by its file and its name; 0: any other.
+  std::uint8_t (*choose)(std::string_view file, std::string_view function) = nullptr;
+  // The thread's current frame is still that of the caller.
+  void (*begin)(std::uint8_t function) = nullptr;
+  // `result`: borrowed; null: the function raised an exception, which is set.
+  void (*end)(std::uint8_t function, void* result) = nullptr;
 };
 
 namespace internal {
@@ -37,6 +51,7 @@ struct FrameCount {
   std::uint64_t taken;  // Of these; never more.
 };
 [[gnu::tls_model("initial-exec")]] inline constinit thread_local FrameCount frame_count{};
+inline constinit std::atomic<const FrameObserver*> frame_observer{nullptr};
 }  // namespace internal
 
 // Those of the calling thread since it last asked.
@@ -53,6 +68,11 @@ void CountFrames() noexcept;
 
 // Counts frames of that interpreter from now on, for tests.
 void CountFramesOf(const Evaluation& evaluation) noexcept;
+
+// Observes frames from now on, where they are counted. The observer lives as long as the process.
+inline void ObserveFrames(const FrameObserver* observer) noexcept {
+  internal::frame_observer.store(observer, std::memory_order_release);
+}
 
 // Returns whether a function's work is left out, by its file and its name.
 bool IsLeftOut(std::string_view file, std::string_view function);

@@ -5,14 +5,17 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdint>
 #include <functional>
 #include <thread>
+#include <vector>
 
 namespace eidolon::shim::core {
 namespace {
 
 struct Function {
   bool left_out = false;
+  std::uint8_t number = 0;  // For an observer.
   std::function<void()> body;
   void* note = nullptr;
   int asked = 0;
@@ -50,7 +53,8 @@ Evaluation FakeInterpreter() {
               [](void* code) {
                 ++static_cast<Function*>(code)->asked;
                 return static_cast<Function*>(code)->left_out;
-              }};
+              },
+          .choose = [](void* code) { return static_cast<Function*>(code)->number; }};
 }
 
 class FrameCountTest : public ::testing::Test {
@@ -120,6 +124,60 @@ TEST_F(FrameCountTest, EachThreadHasItsOwn) {
     EXPECT_EQ(TakeFrames(), 2u);
   }).join();
   EXPECT_EQ(TakeFrames(), 1u);
+}
+
+// What an observer saw: numbers of functions that began, and below zero of those that ended.
+std::vector<int> seen;
+std::function<void()> when_begun;
+
+constexpr FrameObserver kObserver = {
+    .choose = nullptr,  // The stand-in chooses.
+    .begin =
+        [](std::uint8_t function) {
+          seen.push_back(function);
+          if (when_begun) when_begun();
+        },
+    .end = [](std::uint8_t function,
+              void* result) { seen.push_back(result == nullptr ? 0 : -function); }};
+
+class FrameObserverTest : public FrameCountTest {
+ protected:
+  void SetUp() override {
+    FrameCountTest::SetUp();
+    seen.clear();
+    when_begun = nullptr;
+  }
+  void TearDown() override { ObserveFrames(nullptr); }
+};
+
+TEST_F(FrameObserverTest, SeesChosenFunctionsBeginAndEndAndTheyCount) {
+  ObserveFrames(&kObserver);
+  Function other{.body = [] {}};
+  Function inner{.number = 2, .body = [&] { Call(other); }};
+  Function outer{.number = 7, .body = [&] { Call(inner); }};
+  Call(outer);
+  EXPECT_EQ(seen, (std::vector{7, 2, -2, -7}));
+  EXPECT_EQ(TakeFrames(), 3u);
+}
+
+TEST_F(FrameObserverTest, WhatAnObserverRunsDoesNotCount) {
+  ObserveFrames(&kObserver);
+  Function asked{.body = [] {}};
+  when_begun = [&] { Call(asked); };
+  Function observed{.number = 1, .body = [] {}};
+  Call(observed);
+  EXPECT_EQ(TakeFrames(), 1u);
+}
+
+TEST_F(FrameObserverTest, SeesFunctionsThatRanBeforeAnyoneObserved) {
+  Function observed{.number = 1, .body = [] {}};
+  Call(observed);
+  EXPECT_TRUE(seen.empty());
+  ObserveFrames(&kObserver);
+  Call(observed);
+  Call(observed);
+  EXPECT_EQ(seen, (std::vector{1, -1, 1, -1}));
+  EXPECT_EQ(observed.asked, 2);
 }
 
 TEST_F(FrameCountTest, WhoStandsBeforeTheFramesAlreadyIsLeftThere) {

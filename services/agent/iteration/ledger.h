@@ -37,6 +37,7 @@ struct Report {
       host_work;  // Of the program between its boundaries, whatever the GPU did meanwhile.
   Split split;
   std::vector<TableUse> tables;
+  std::optional<Inputs> inputs;
 };
 
 // All of a program, also what belongs to no iteration; where operations were forgotten, their sums

@@ -45,6 +45,16 @@ struct TableUse {
   std::uint64_t forward_flops = 0;  // Of matrix operations until its entries are scored.
 };
 
+// What the program gave to its model, and what its data loader gave to it.
+struct Inputs {
+  std::uint64_t samples = 0;  // Of all calls of the model; 0: not known, like what follows.
+  std::uint64_t tokens = 0;
+  std::uint64_t batch = 0;      // Samples that the one loader was asked for.
+  bool is_later_stage = false;  // The model's inputs are another rank's outputs.
+  bool is_clear = true;         // No other rank may work on the same samples.
+  bool operator==(const Inputs&) const = default;
+};
+
 // A GEMM by a matrix of outputs x inputs, over how many rows.
 struct GemmRows {
   std::uint64_t rows = 0;  // 0: not a GEMM.

@@ -8,6 +8,7 @@
 #include "services/agent/ring/fake_writer.h"
 #include "services/agent/ring/record_check.h"
 #include "services/agent/ring/segment.h"
+#include "services/contract/ring/program_inputs.h"
 
 namespace eidolon::agent::ring {
 namespace {
@@ -206,6 +207,18 @@ TEST_F(ReaderTest, NamesABlockBeyondAllMemory) {
   block.header = {sizeof(block), RecordKind::kMemoryBlock, 0, 0};
   block.bytes = std::int64_t{1} << 60;
   ExpectDamage(BytesOf(block), "memory block record: it has 1152921504606846976 bytes");
+}
+
+TEST_F(ReaderTest, NamesInputsThatCannotBe) {
+  const std::uint64_t begin = position_;
+  wire::InputsRecord inputs{};
+  inputs.header = {sizeof(inputs), RecordKind::kInputs, 0, 0};
+  inputs.kind = wire::InputKind::kCount;
+  ExpectDamage(BytesOf(inputs), "inputs record: it has kind 4");
+  writer_.set_position(begin);
+  inputs.kind = wire::InputKind::kCall;
+  inputs.tokens = std::uint64_t{1} << 41;
+  ExpectDamage(BytesOf(inputs), "it has 0 samples and 2199023255552 tokens");
 }
 
 TEST_F(ReaderTest, NamesATensorThatCannotBe) {

@@ -14,6 +14,7 @@
 #include "services/base/text.h"
 #include "services/contract/folding/rank_runs.h"
 #include "services/contract/ring/layout.h"
+#include "services/contract/ring/program_inputs.h"
 #include "services/contract/workload/definition.h"
 
 namespace eidolon::agent::ring {
@@ -29,6 +30,7 @@ namespace {
 // NCCL's own numbers; newer versions add a few.
 constexpr std::uint32_t kDataTypes = 32;
 constexpr std::int32_t kMostMembers = 1 << 24;
+constexpr std::uint64_t kInputsMax = std::uint64_t{1} << 40;  // Samples or tokens of a call.
 
 struct Shape {
   std::string_view name;
@@ -75,6 +77,7 @@ constexpr Shape kShapes[] = {
     {"activations", sizeof(wire::MemoryRecord), false},
     {"guessed values", sizeof(wire::MarkRecord), false},
     {"sensors", sizeof(wire::WaitRecord), true},
+    {"inputs", sizeof(wire::InputsRecord), false},
     {"Python line", sizeof(wire::MarkRecord), false},
     {"memory block", sizeof(wire::MemoryBlockRecord), false},
     {"optimizer tensors", sizeof(wire::OptimizerTensorsRecord), false},
@@ -234,6 +237,19 @@ Result<void> CheckBlock(std::span<const std::byte> record) {
   return {};
 }
 
+Result<void> CheckInputs(std::span<const std::byte> record) {
+  const auto& inputs = As<wire::InputsRecord>(record);
+  if (inputs.kind >= wire::InputKind::kCount) {
+    return Damaged(inputs.header.kind,
+                   StrCat("it has kind ", static_cast<std::uint32_t>(inputs.kind)));
+  }
+  if (std::max(inputs.samples, inputs.tokens) > kInputsMax) {
+    return Damaged(inputs.header.kind,
+                   StrCat("it has ", inputs.samples, " samples and ", inputs.tokens, " tokens"));
+  }
+  return {};
+}
+
 Result<void> CheckTensors(std::span<const std::byte> record) {
   const auto& list = As<wire::OptimizerTensorsRecord>(record);
   const std::uint64_t tail = std::uint64_t{list.count} * sizeof(wire::OptimizerTensor);
@@ -319,6 +335,8 @@ Result<void> CheckRecord(std::span<const std::byte> record, std::uint32_t device
       return CheckBlock(record);
     case RecordKind::kOptimizerTensors:
       return CheckTensors(record);
+    case RecordKind::kInputs:
+      return CheckInputs(record);
     case RecordKind::kMemory:
     case RecordKind::kActivations:
     case RecordKind::kOutOfMemory:

@@ -166,6 +166,14 @@ void FillTokens(const cost::CostCache& costs, const iteration::Report& report, b
       gemms[{each.gemm.outputs, each.gemm.inputs, each.gemm.rows}] += time.count;
     }
   }
+  if (report.inputs) {
+    controller_v1::ProgramInputs* inputs = tokens->mutable_inputs();
+    inputs->set_samples(report.inputs->samples);
+    inputs->set_tokens(report.inputs->tokens);
+    inputs->set_batch(report.inputs->batch);
+    inputs->set_later_stage(report.inputs->is_later_stage);
+    inputs->set_unclear(!report.inputs->is_clear);
+  }
   for (const auto& [table, indices] : lookups | std::views::take(kTablesMax)) {
     controller_v1::TokenTable* sent = tokens->add_tables();
     sent->mutable_lookups()->set_indices(indices);

@@ -299,7 +299,7 @@ ApplyResult Session::Communicate(const ring::RecordView& record) {
   ShowCall(timeline::HostCall::kCommunication, record, (*calls)->size());
   const auto call = CallOf(record.header(), header.stream);
   const std::string site = wire::CallSiteOf(record.bytes);
-  passes_.NoteCalls(static_cast<std::uint32_t>((*communicator)->size), ops);
+  NoteCalls(engine_.issued(), static_cast<std::uint32_t>((*communicator)->size), ops);
   for (PreparedCall& prepared : **calls) {
     prepared.site = site;
     iterations_.Feed({.identity = ~static_cast<std::uint32_t>(prepared.operation.kind()),
@@ -336,19 +336,6 @@ ApplyResult Session::LaunchGraph(const ring::RecordView& record) {
   CountLaunch(record.header().device);
   return Done(
       engine_.LaunchGraph(CallOf(record.header(), launch.stream), launch.graph, collectives));
-}
-
-void Session::NoteTokens(std::uint64_t sequence, const cost::CostEntry& entry) {
-  if (entry.tells_tokens) passes_.NoteWork(sequence, host_->costs().bases()[entry.basis].counts);
-}
-
-void Session::NoteTokens(std::uint64_t sequence, const GraphShape::Node& node) {
-  if (node.likeness != 0) {
-    NoteTokens(sequence, host_->costs().entry(node.identity));
-  } else if (const CommunicationTemplate* call = calls_.FindTemplate(node.id)) {
-    const auto size = static_cast<std::uint32_t>(communicators_.at(call->communicator).size);
-    passes_.NoteCalls(size, call->ops);
-  }
 }
 
 ApplyResult Session::Ask(const ring::RecordView& record) {
@@ -391,6 +378,9 @@ ApplyResult Session::ApplyNote(const ring::RecordView& record) {
     }
     case RecordKind::kActivations:
       usage_.NoteActivations(record.As<wire::MemoryRecord>());
+      break;
+    case RecordKind::kInputs:
+      inputs_.Note(engine_.issued(), record.As<wire::InputsRecord>());
       break;
     case RecordKind::kOutOfMemory:
       usage_.RefuseMemory(record.As<wire::MemoryRecord>());
@@ -467,6 +457,7 @@ void Session::EndIterationAt(const iteration::Mark& mark) {
 void Session::ReportIterations() {
   while (auto report = iterations_.Take()) {
     report->tables = passes_.Take(report->sequence_begin, report->sequence_end);
+    report->inputs = inputs_.Take(report->sequence_begin, report->sequence_end);
     ShowIteration(*report);
     host_->IterationEnded(*this, *report);
   }

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -23,6 +24,7 @@
 #include "services/agent/session/graph_table.h"
 #include "services/agent/session/intake.h"
 #include "services/agent/session/iterations.h"
+#include "services/agent/session/program_inputs.h"
 #include "services/agent/session/replies.h"
 #include "services/agent/session/session_host.h"
 #include "services/agent/session/session_options.h"
@@ -135,6 +137,8 @@ class Session final : private device::Sink {
   void CountLaunch(std::uint32_t device);
   void NoteTokens(std::uint64_t sequence, const cost::CostEntry& entry);
   void NoteTokens(std::uint64_t sequence, const GraphShape::Node& node);
+  void NoteCalls(std::uint64_t sequence, std::uint32_t size,
+                 std::span<const ::eidolon::ring::CommunicationOp> ops);
   void StartDriving();
   void ReportIterations();
   base::SimTime ClockOf(const ::eidolon::ring::RecordHeader& header) const;
@@ -172,6 +176,7 @@ class Session final : private device::Sink {
   ActivityLog activity_;
   Iterations iterations_;
   TokenPasses passes_;
+  ProgramInputs inputs_;
   std::unique_ptr<timeline::Recorder> timeline_;
   std::unique_ptr<recording::Recorder> recording_;
 

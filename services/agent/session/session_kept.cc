@@ -1,4 +1,4 @@
-// Keeps what a timeline and a recording need of a session's records.
+// Keeps what a timeline, a recording and the counts of tokens need of a session's records.
 #include "services/agent/ring/record_check.h"
 #include "services/agent/session/session.h"
 #include "services/contract/recording/entry.h"
@@ -93,6 +93,28 @@ void Session::ShowMemory(const ring::RecordView& record) {
                          .workspace = now.workspace,
                          .nccl = now.nccl,
                          .context = now.context});
+}
+
+void Session::NoteTokens(std::uint64_t sequence, const cost::CostEntry& entry) {
+  if (!entry.tells_tokens) return;
+  const iteration::WorkCounts& counts = host_->costs().bases()[entry.basis].counts;
+  passes_.NoteWork(sequence, counts);
+  inputs_.NoteWork(counts);
+}
+
+void Session::NoteCalls(std::uint64_t sequence, std::uint32_t size,
+                        std::span<const wire::CommunicationOp> ops) {
+  passes_.NoteCalls(size, ops);
+  inputs_.NoteCalls(sequence, size, ops);
+}
+
+void Session::NoteTokens(std::uint64_t sequence, const GraphShape::Node& node) {
+  if (node.likeness != 0) {
+    NoteTokens(sequence, host_->costs().entry(node.identity));
+  } else if (const CommunicationTemplate* call = calls_.FindTemplate(node.id)) {
+    const auto size = static_cast<std::uint32_t>(communicators_.at(call->communicator).size);
+    NoteCalls(sequence, size, call->ops);
+  }
 }
 
 }  // namespace eidolon::agent::session

@@ -59,6 +59,7 @@ enum class RecordKind : std::uint16_t {
   kGuessedValues,
   kSensors,  // WaitRecord: what the device's sensors read at host_clock_ps (sensors.h), once no
              // rank can act before it.
+  kInputs,   // InputsRecord (program_inputs.h).
   // All records from here on are for a timeline.
   kPythonLine,        // MarkRecord + text; id: its number (python_line.h).
   kMemoryBlock,       // MemoryBlockRecord (memory_block.h).

@@ -118,6 +118,13 @@ job::TokenWork FromProto(const v1::TokenWork& in) {
                             .inputs = gemm.gemm().inputs(),
                             .launches = gemm.launches()});
   }
+  if (in.has_inputs()) {
+    tokens.inputs = job::ProgramInputs{.samples = in.inputs().samples(),
+                                       .tokens = in.inputs().tokens(),
+                                       .batch = in.inputs().batch(),
+                                       .is_later_stage = in.inputs().later_stage(),
+                                       .is_clear = !in.inputs().unclear()};
+  }
   return tokens;
 }
 

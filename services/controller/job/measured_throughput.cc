@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "services/controller/job/inputs.h"
 #include "services/controller/job/measurement.h"
 #include "services/controller/job/samples.h"
 #include "services/controller/job/steady.h"
@@ -92,6 +93,10 @@ void Measurement::AddThroughput(const Iteration& first, const std::vector<RankTo
   } else if (options_.samples > 0) {
     throughput.unit = "samples";
     throughput.per_iteration = static_cast<double>(options_.samples);
+  } else if (const auto inputs = DeriveInputs(ranks)) {
+    throughput.unit = "samples";
+    throughput.is_derived = true;
+    throughput.per_iteration = inputs->samples;
   } else if (const auto samples = DeriveSamples(ranks, kernels)) {
     throughput.unit = "samples";
     throughput.is_derived = true;

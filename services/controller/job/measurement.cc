@@ -12,6 +12,7 @@
 
 #include "services/contract/operator_name/operator_name.h"
 #include "services/controller/job/band.h"
+#include "services/controller/job/inputs.h"
 
 namespace eidolon::controller::job {
 namespace {
@@ -273,7 +274,9 @@ std::vector<RankTokens> Measurement::TokensOf(
 
 // A declared number counts; what the launches tell stands beside it.
 void Measurement::AddTokens(const std::vector<RankTokens>& ranks, Prediction* prediction) const {
-  const base::Result<DerivedTokens> derived = DeriveTokens(ranks);
+  base::Result<DerivedTokens> derived = DeriveTokens(ranks);
+  const base::Result<DerivedInputs> inputs = DeriveInputs(ranks);
+  if (!derived && inputs && inputs->tokens > 0) derived = DerivedTokens{.count = inputs->tokens};
   TokenCount tokens{.is_declared = options_.tokens > 0};
   if (derived) {
     tokens.derived = derived->count;

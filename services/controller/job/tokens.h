@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,11 +40,21 @@ struct GemmRows {
   std::uint64_t launches = 1;
 };
 
+// An iteration has these inputs: of the model, and of the batches that a data loader gave.
+struct ProgramInputs {
+  std::uint64_t samples = 0;  // Of all calls of the model; 0: not known, like what follows.
+  std::uint64_t tokens = 0;
+  std::uint64_t batch = 0;      // Samples that the one loader was asked for.
+  bool is_later_stage = false;  // The model's inputs are another rank's outputs.
+  bool is_clear = true;         // No other rank may work on the same samples.
+};
+
 // Facts about tokens in a rank's launches of an iteration.
 struct TokenWork {
   std::vector<Lookups> lookups;  // By table.
   std::vector<GemmRows> gemms;   // By their sizes; only of the first measured iteration.
   std::uint64_t matrix_flops = 0;
+  std::optional<ProgramInputs> inputs;  // Nothing: the program called no module that multiplies.
 };
 
 // One rank that ran.

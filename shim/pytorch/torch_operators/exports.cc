@@ -1,7 +1,8 @@
 // PyTorch asks before each operator that it dispatches, and each node of a backward pass, whether
 // somebody observes it, by a function of libtorch_cpu.so. This one stands before it: it counts the
 // thread's operators, by which the fixed host model knows how much of the framework ran before a
-// call (core/rank_clock.h), and passes the question on. A question costs 2 ns more.
+// call (core/rank_clock.h), and passes the question on. A question costs 2 ns more. The first one
+// begins the observation of what the program gives to its models (torch_inputs).
 #include <dlfcn.h>
 
 #include <atomic>
@@ -9,6 +10,7 @@
 
 #include "services/base/check.h"
 #include "shim/core/operator_count.h"
+#include "shim/pytorch/torch_inputs/program_inputs.h"
 
 namespace at {
 
@@ -46,6 +48,7 @@ constinit std::atomic<Question> pytorchs_own{nullptr};
   const auto own = library == nullptr ? nullptr : reinterpret_cast<Question>(dlsym(library, kName));
   // Whoever asks has a PyTorch that answers.
   CHECK(own != nullptr && own != &at::getStepCallbacksUnlessEmpty);
+  eidolon::shim::torch_inputs::ObserveInputs();
   pytorchs_own.store(own, std::memory_order_relaxed);
   return own;
 }
