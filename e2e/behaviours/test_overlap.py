@@ -16,8 +16,8 @@ from trace_tables import fetch
 PROGRAM = """
     smaller, larger = (torch.zeros(n << 20, device="cuda") for n in (12, 16))
     factor = torch.zeros(8192, 8192, device="cuda", dtype=torch.bfloat16)
-    layers = [torch.nn.Linear(4096, 4096, bias=False) for _ in range(8)]
-    model = torch.nn.Sequential(*layers).cuda().bfloat16()
+    kind = {"bias": False, "device": "cuda", "dtype": torch.bfloat16}
+    model = torch.nn.Sequential(*[torch.nn.Linear(4096, 4096, **kind) for _ in range(8)])
     model = torch.nn.parallel.DistributedDataParallel(model, bucket_cap_mb=32)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     batch = torch.ones(8192, 4096, device="cuda", dtype=torch.bfloat16)

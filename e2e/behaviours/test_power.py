@@ -8,7 +8,8 @@ from server import verdict
 # A step of some 30 ms: forward and backward passes of GEMMs that fill the GPU, then an optimizer.
 STEP = """
     import torch
-    model = torch.nn.Sequential(*[torch.nn.Linear(8192, 8192, bias=False) for _ in range(8)]).cuda().bfloat16()
+    kind = {"bias": False, "device": "cuda", "dtype": torch.bfloat16}
+    model = torch.nn.Sequential(*[torch.nn.Linear(8192, 8192, **kind) for _ in range(8)])
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-4, fused=True)
     batch = torch.ones(4096, 8192, device="cuda", dtype=torch.bfloat16)
     for step in range(10):

@@ -74,12 +74,12 @@ function kernelDifferences(a, b) {
     const ranks = targetOf(job).ranks || 1;
     for (const kernel of predictionOf(job).kernels || []) {
       const key = kernel.name === "collective" ? kernel.family : kernel.name;
-      const both = times.get(key) || [0, 0];
-      both[i] += kernel.seconds / ranks;
+      const both = times.get(key) || {name: key, shown: kernel.operator || shortName(key), seconds: [0, 0]};
+      both.seconds[i] += kernel.seconds / ranks;
       times.set(key, both);
     }
   }
-  return [...times].map(([name, [one, other]]) => ({name, one, other}))
+  return [...times.values()].map(({name, shown, seconds: [one, other]}) => ({name, shown, one, other}))
     .sort((x, y) => Math.abs(y.other - y.one) - Math.abs(x.other - x.one)).slice(0, 12);
 }
 
@@ -137,7 +137,7 @@ function comparison(a, b, why) {
     kernels.length > 0 && el("section", {class: "part wide"}, el("h2", {}, "Largest differences"),
       el("p", {class: "note"}, "Busy time of one iteration, per rank."),
       table("Kernels that differ", [{title: "Name"}, {title: "A", number: true}, {title: "B", number: true}, {title: "Change", number: true}],
-        kernels.map(({name, one, other}) => [el("code", {title: name}, shortName(name)), one ? seconds(one, 3) : DASH,
+        kernels.map(({name, shown, one, other}) => [el("code", {title: name}, shown), one ? seconds(one, 3) : DASH,
           other ? seconds(other, 3) : DASH, one && other ? change(one, other) : one ? "only A" : "only B"]))),
     el("section", {class: "part wide"}, el("h2", {}, "Documents"), differing.length === 0
       ? el("p", {}, "The documents are equal.")

@@ -64,7 +64,7 @@ export function costFigure(job) {
     `${money(price.perGpuHour, price.currency)} for each of ${count(gpus)} GPUs and hour`].filter(Boolean).join(", ");
   const node = price ? figure(`Cost of ${cost.of}`, money(cost.hours * price.perGpuHour, price.currency), "", note, "cost")
     : figure(`Cost of ${cost.of}`, ...gpuTime(cost.hours), "", "cost");
-  node.querySelector("dd").append(el("button", {type: "button", class: "quiet small", onclick: askPrice},
+  node.querySelector("dd").append(" ", el("button", {type: "button", class: "quiet small", onclick: askPrice},
     price ? "Change the price" : "Set a price"));
   return node;
 }

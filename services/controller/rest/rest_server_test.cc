@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "services/controller/page/asset.h"
 #include "services/controller/rest/fake_api_test.h"
 #include "services/controller/rest/handlers.h"
 
@@ -432,12 +433,12 @@ TEST_F(RestServerTest, TheFilesOfThePageAreKeptByBrowsers) {
 
 TEST_F(RestServerTest, WhatThePageNamesIsNotAskedForAgain) {
   const std::string index = client_.Get("/")->body;
-  const std::string name = "/app.js";
+  const std::string name = std::string("/") + page::kBundleName;
   const std::size_t end = index.find(name) + name.size();
   const std::size_t begin = index.rfind('"', end - 1) + 1;
 
   const auto named = client_.Get(index.substr(begin, end - begin));
-  const auto old = client_.Get("/page/0123456789abcdef/app.js");
+  const auto old = client_.Get("/page/0123456789abcdef" + name);
 
   ASSERT_EQ(named->status, 200) << index;
   EXPECT_EQ(named->get_header_value("Cache-Control"), "public, max-age=31536000, immutable");

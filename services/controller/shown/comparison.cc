@@ -116,7 +116,11 @@ json CompareBreakdowns(const std::array<const json*, 2>& predictions,
   return rows;
 }
 
-using SecondsByName = std::map<std::string, std::array<double, 2>>;
+struct KernelSeconds {
+  std::string operator_name;  // Empty: not known.
+  std::array<double, 2> seconds{};
+};
+using SecondsByName = std::map<std::string, KernelSeconds>;
 
 void AddKernels(const json& prediction, std::size_t which, SecondsByName* kernels,
                 SecondsByName* collectives) {
@@ -127,19 +131,22 @@ void AddKernels(const json& prediction, std::size_t which, SecondsByName* kernel
   for (const json& kernel : listed) {
     const bool is_collective = TextAt(kernel, {"name"}) == "collective";
     SecondsByName& all = is_collective ? *collectives : *kernels;
-    all[TextAt(kernel, {is_collective ? "family" : "name"})][which] +=
-        NumberAt(kernel, {"seconds"}) / ranks;
+    KernelSeconds& sum = all[TextAt(kernel, {is_collective ? "family" : "name"})];
+    sum.seconds[which] += NumberAt(kernel, {"seconds"}) / ranks;
+    if (!is_collective) sum.operator_name = TextAt(kernel, {"operator"});
   }
 }
 
 // Those that differ, the largest difference first.
 json Differing(const SecondsByName& all) {
   std::vector<std::pair<double, json>> rows;
-  for (const auto& [name, seconds] : all) {
+  for (const auto& [name, kernel] : all) {
+    const std::array<double, 2>& seconds = kernel.seconds;
     const double difference = std::abs(seconds[1] - seconds[0]);
     if (!(difference > kLeastChange * std::max(seconds[0], seconds[1]))) continue;
     const auto value = [](double one) { return one > 0 ? json(one) : json(); };
     json row = RowOf(name, value(seconds[0]), value(seconds[1]));
+    if (!row.is_null() && !kernel.operator_name.empty()) row["operator"] = kernel.operator_name;
     if (!row.is_null()) rows.emplace_back(difference, std::move(row));
   }
   std::ranges::stable_sort(rows, std::greater(), [](const auto& row) { return row.first; });

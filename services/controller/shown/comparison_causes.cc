@@ -43,10 +43,6 @@ std::string Signed(double seconds) {
 
 std::string Quantity(double count) { return FormatCount(std::round(count * 100) / 100); }
 
-std::string TitleOf(const std::string& name) {
-  return ToPrintableLine(KernelTitle(name, kTitleMax));
-}
-
 std::string ValueOf(const json& value) {
   if (value.is_null()) return "none";
   const std::string text = value.is_string()
@@ -64,6 +60,7 @@ struct Launched {
 
 struct Kernel {
   std::string name;
+  std::string operator_name;  // Empty: not known.
   std::string family;
   std::array<Launched, 2> of;
 };
@@ -86,6 +83,7 @@ void AddKernels(const json& job, std::size_t which, std::map<std::string, Kernel
     // "collective" goes first, so that no kernel's name meets it.
     Kernel& kernel = (*kernels)[StrCat(is_collective ? "0" : "1", is_collective ? family : name)];
     kernel.name = is_collective ? family : name;
+    if (!is_collective) kernel.operator_name = TextAt(listed[at], {"operator"});
     if (kernel.family.empty()) kernel.family = is_collective ? "" : family;
     Launched& launched = kernel.of[which];
     launched.seconds += NumberAt(listed[at], {"seconds"}) / ranks;
@@ -128,6 +126,11 @@ void AddSettings(const json& fields, std::initializer_list<std::string_view> beg
   }
 }
 
+std::string TitleOf(const Kernel& kernel) {
+  const bool has_operator = !kernel.operator_name.empty();
+  return ToPrintableLine(KernelTitle(has_operator ? kernel.operator_name : kernel.name, kTitleMax));
+}
+
 // The kernels of one family whose times differ for one reason.
 struct Group {
   std::vector<std::pair<double, const Kernel*>> parts;  // Seconds more.
@@ -138,11 +141,17 @@ std::string Examples(const Group& group) {
   auto parts = group.parts;
   std::ranges::stable_sort(parts, std::greater(),
                            [](const auto& part) { return std::abs(part.first); });
-  std::string text;
-  for (std::size_t at = 0; at < std::min(parts.size(), kShown); ++at) {
-    text += StrCat(at == 0 ? "" : ", ", TitleOf(parts[at].second->name));
+  std::vector<std::string> titles;  // Several kernels may be of one operator.
+  for (const auto& [seconds, kernel] : parts) {
+    std::string title = TitleOf(*kernel);
+    if (std::ranges::find(titles, title) == titles.end()) titles.push_back(std::move(title));
+    if (titles.size() > kShown) break;
   }
-  return parts.size() > kShown ? text + ", ..." : text;
+  std::string text;
+  for (std::size_t at = 0; at < std::min(titles.size(), kShown); ++at) {
+    text += StrCat(at == 0 ? "" : ", ", titles[at]);
+  }
+  return titles.size() > kShown ? text + ", ..." : text;
 }
 
 std::string KernelCount(std::size_t count) {
@@ -283,7 +292,7 @@ Cause ExplainCommunication(const Compared& compared, const std::vector<Kernel>& 
     for (std::size_t i = 0; i < 2; ++i) {
       if (!kernel.of[1 - i].paths.empty()) continue;
       of_one += StrCat(of_one.empty() ? "; " : ", ", "only ", i == 0 ? "A" : "B", " has ",
-                       TitleOf(kernel.name));
+                       TitleOf(kernel));
     }
   }
   Cause cause = CauseOf("communication", all);

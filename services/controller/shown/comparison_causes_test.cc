@@ -25,6 +25,7 @@ struct Kernel {
   std::string family;
   double milliseconds = 0;  // Of a rank.
   double launches = 1;      // The same.
+  std::string operator_name;
 };
 
 struct Waits {
@@ -44,6 +45,7 @@ json CausesJob(const std::vector<Kernel>& kernels, const Waits& waits = {}) {
                       {"family", kernel.family},
                       {"seconds", kernel.milliseconds * 1e-3 * kRanks},
                       {"launches", kernel.launches * kRanks}});
+    if (!kernel.operator_name.empty()) listed.back()["operator"] = kernel.operator_name;
   }
   const double mean = compute + waits.communication + waits.host + waits.idle;
   json job = {{"metadata", {{"name", "j"}}}, {"spec", {{"command", {"python", "train.py"}}}}};
@@ -130,6 +132,19 @@ TEST(ComparisonCausesTest, MoreLaunchesAreToldFromLongerOnes) {
   EXPECT_THAT(why["causes"][1]["sentence"].get<std::string>(),
               HasSubstr("1 kernel has a different duration ("));
   EXPECT_NEAR(why["causes"][1]["share"].get<double>(), -1, 1e-9);
+}
+
+TEST(ComparisonCausesTest, KernelsAreCalledByTheirOperatorsEachOnce) {
+  const std::vector<Kernel> base = {{"void add<4>(float*)", "elementwise", 2, 10, "aten::add"},
+                                    {"void add<8>(float*)", "elementwise", 3, 10, "aten::add"},
+                                    {"void mul<4>(float*)", "elementwise", 4, 10, "aten::mul"}};
+  std::vector<Kernel> other = base;
+  for (Kernel& kernel : other) kernel.milliseconds *= 2;
+
+  const json why = WhyOf(CausesJob(base), CausesJob(other));
+
+  EXPECT_THAT(why["causes"][0]["sentence"].get<std::string>(),
+              HasSubstr("3 kernels have a different duration (aten::mul, aten::add), together"));
 }
 
 TEST(ComparisonCausesTest, AnotherGpuIsNamedWhereLaunchesLastOtherwise) {

@@ -172,8 +172,9 @@ void AddKernels(const json& kernels, const char* heading, std::vector<Row>* rows
   std::size_t shown = 0;
   for (const json& kernel : kernels) {
     if (++shown > kKernelsShown) break;
-    rows->push_back(Figure("  " + ToPrintableLine(KernelTitle(TextAt(kernel, {"name"}), kNameMax)),
-                           kernel, Seconds));
+    std::string name = TextAt(kernel, {"operator"});
+    if (name.empty()) name = TextAt(kernel, {"name"});
+    rows->push_back(Figure("  " + ToPrintableLine(KernelTitle(name, kNameMax)), kernel, Seconds));
   }
   if (kernels.size() > kKernelsShown) {
     rows->push_back({StrCat("  and ", kernels.size() - kKernelsShown, " more"), "", "", ""});

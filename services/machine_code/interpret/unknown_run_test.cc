@@ -137,7 +137,7 @@ TEST(UnknownRunTest, KnownBytesAreTheSameWhateverTheUnknownOnesAre) {
     for (const cubin::Function& function : code->functions) {
       Program program;
       if (!ReadKernel(std::string(function.name), bytes, program)) continue;
-      for (int i = 0; i < 24; ++i) {
+      for (int i = 0; i < 8; ++i) {
         TwinMemories twins(random);
         // Each is an address, and in its lower half a small number.
         std::array<std::uint64_t, 16> parameters;
@@ -156,8 +156,9 @@ TEST(UnknownRunTest, KnownBytesAreTheSameWhateverTheUnknownOnesAre) {
         bool some_written = false;
         for (std::size_t at = 0; at < kPages * kPageBytes; ++at) {
           if (!Knows(twins.some(), at)) continue;
-          ASSERT_EQ(twins.some().At<std::uint8_t>(at), twins.other().At<std::uint8_t>(at))
-              << file << " " << function.name << " at " << at;
+          if (twins.some().At<std::uint8_t>(at) != twins.other().At<std::uint8_t>(at)) {
+            FAIL() << file << " " << function.name << " at " << at;
+          }
           some_written |= (twins.some().page(at / kPageBytes).written[at % kPageBytes / 64] != 0);
         }
         mixed += some_written ? 1 : 0;
