@@ -25,7 +25,7 @@ namespace {
 // that an observer sees, which counts, too.
 enum class Note : std::uintptr_t {
   kNone = 0,
-  kUnseen = 1,  // It counts; nobody observed frames when it was met.
+  kUnseen = 1,  // It counts; no observer was registered when it was met.
   kCounts = 2,
   kLeftOut = 3,
   kObserved = 4

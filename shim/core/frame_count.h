@@ -35,7 +35,7 @@ struct Evaluation {
 };
 
 // Sees some functions begin and end, on the thread that runs them; the interpreter's lock is held.
-// What it asks the interpreter may run other functions, which do not count.
+// Functions of Python that an observer runs do not count.
 struct FrameObserver {
   // Returns a number for a function to observe, by its file and its name; 0: any other.
   std::uint8_t (*choose)(std::string_view file, std::string_view function) = nullptr;

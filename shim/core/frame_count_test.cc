@@ -126,7 +126,7 @@ TEST_F(FrameCountTest, EachThreadHasItsOwn) {
   EXPECT_EQ(TakeFrames(), 1u);
 }
 
-// What an observer saw: numbers of functions that began, and below zero of those that ended.
+// An observer notes the numbers of functions that begin, and their negatives when they end.
 std::vector<int> seen;
 std::function<void()> when_begun;
 

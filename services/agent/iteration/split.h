@@ -45,7 +45,7 @@ struct TableUse {
   std::uint64_t forward_flops = 0;  // Of matrix operations until its entries are scored.
 };
 
-// What the program gave to its model, and what its data loader gave to it.
+// An iteration has these inputs: of the model, and of the batches that a data loader gave.
 struct Inputs {
   std::uint64_t samples = 0;  // Of all calls of the model; 0: not known, like what follows.
   std::uint64_t tokens = 0;

@@ -22,8 +22,8 @@ namespace eidolon::agent::session {
 // Keeps the inputs of one process. Main loop only.
 class ProgramInputs {
  public:
-  // The program tells an input. All calls come in its order; `sequence` is the number of the
-  // operation that comes next.
+  // The program gives an input to a module, or takes a batch. All calls come in its order;
+  // `sequence` is the number of the operation that comes next.
   void Note(std::uint64_t sequence, const ::eidolon::ring::InputsRecord& record);
   // The program launches work.
   void NoteWork(const iteration::WorkCounts& counts);

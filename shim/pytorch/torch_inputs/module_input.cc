@@ -30,13 +30,14 @@ void ForEach(const Python& python, void* sequence, Use use) {
   }
 }
 
-// The sizes of all tensors in an argument that have a dimension. False: there are others, or too
-// many.
+// Collects the sizes of all tensors in an argument that have a dimension. False: there are tensors
+// of a subclass, or too many.
 bool Collect(const Python& python, void* object, int depth, std::vector<Sizes>* found) {
   if (const auto sizes = SizesOf(python, object)) {
     if (!sizes->empty()) found->push_back(*sizes);
     return found->size() <= kTensorsMax;
   }
+  if (IsTensor(python, object)) return false;
   const bool is_dict = HasType(python, object, python.dict_type);
   if (depth == kDepthMax || (!is_dict && !IsSequence(python, object))) return true;
   const Reference values(python, is_dict ? python.dict_values(object) : nullptr);

@@ -26,7 +26,8 @@ struct Object {
 };
 
 // Their addresses are types.
-Object tensor_type, list_type, tuple_type, dict_type, number_type, module_type, torch_module;
+Object tensor_type, subclass_type, list_type, tuple_type, dict_type, number_type, module_type,
+    torch_module;
 std::vector<std::unique_ptr<Object>> objects;
 
 Object* Make(const Object& type) {
@@ -86,7 +87,9 @@ Python FakePython() {
   };
   python.size = [](void* object) { return std::ssize(As(object).elements); };
   python.type = [](void* object) { return const_cast<void*>(As(object).type); };
-  python.is_subtype = [](void* type, void* base) { return type == base ? 1 : 0; };
+  python.is_subtype = [](void* type, void* base) {
+    return type == base || (type == &subclass_type && base == &tensor_type) ? 1 : 0;
+  };
   python.is_true = [](void* object) { return As(object).number != 0 ? 1 : 0; };
   python.number = [](void* object) { return As(object).number; };
   python.module = [](const char*) -> void* { return &torch_module; };
@@ -141,6 +144,14 @@ TEST_F(ModuleInputTest, TensorsThatDisagreeTellNoSamples) {
   EXPECT_EQ(Samples({Tensor({1280}), Tensor({512})}), 0u);             // Bags of indices.
   EXPECT_EQ(Samples({Number(5)}), 0u);
   EXPECT_EQ(Samples({}), 0u);
+}
+
+TEST_F(ModuleInputTest, ATensorOfASubclassTellsNoSamples) {
+  Object* const distributed = Tensor({64, 256});
+  distributed->type = &subclass_type;
+
+  EXPECT_EQ(Samples({distributed}), 0u);
+  EXPECT_EQ(Samples({distributed, Tensor({8, 256})}), 0u);
 }
 
 TEST_F(ModuleInputTest, AListOfImagesHasASampleForEach) {

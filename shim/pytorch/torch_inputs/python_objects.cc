@@ -11,6 +11,13 @@ bool Find(const char* name, Function& function) {
   return function != nullptr;
 }
 
+// PyTorch is loaded, since the program calls modules of it.
+void* TensorType(const Python& python) {
+  static void* const type = python.attribute(python.module("torch"), "Tensor");
+  if (type == nullptr) python.clear_error();
+  return type;
+}
+
 }  // namespace
 
 const Python* FindPython() noexcept {
@@ -45,14 +52,14 @@ Reference VariableOf(const Python& python, void* frame, const char* name) {
   return {python, python.mapping_item(variables.get(), name)};
 }
 
+bool IsTensor(const Python& python, void* object) {
+  void* const tensor_type = TensorType(python);
+  return tensor_type != nullptr && HasType(python, object, tensor_type);
+}
+
 std::optional<std::vector<std::int64_t>> SizesOf(const Python& python, void* object) {
-  // Loaded, since the program calls modules of it.
-  static void* const tensor_type = python.attribute(python.module("torch"), "Tensor");
   const Reference type(python, python.type(object));
-  if (tensor_type == nullptr || type.get() != tensor_type) {
-    python.clear_error();
-    return std::nullopt;
-  }
+  if (!type || type.get() != TensorType(python)) return std::nullopt;
   const Reference shape(python, python.attribute(object, "shape"));
   if (!shape) return std::nullopt;
   const std::ptrdiff_t dimensions = python.size(shape.get());

@@ -67,6 +67,9 @@ bool HasType(const Python& python, void* object, void* type);
 // The variable of a frame's function; none where it has no such variable.
 Reference VariableOf(const Python& python, void* frame, const char* name);
 
+// Returns whether the object is a tensor of PyTorch, or of a subclass.
+bool IsTensor(const Python& python, void* object);
+
 // The sizes of a plain tensor of PyTorch; nothing for other objects, also for subclasses, whose own
 // code would be asked.
 std::optional<std::vector<std::int64_t>> SizesOf(const Python& python, void* object);
