@@ -28,7 +28,7 @@ set(EIDOLON_ROOMS
   shim_libraries  shim/pytorch/gloo shim/vendor
   # These replace calls of libc in the whole program.
   shim_cupti      shim/vendor/cupti
-  shim_process    shim/program/process
+  shim_process    shim/program/channel shim/program/process
   shim_time       shim/program/time)
 
 foreach(item ${EIDOLON_ROOMS})

@@ -30,6 +30,7 @@ COMPILED = ("-fstack-protector-strong", "-fcf-protection=full", "-D_FORTIFY_SOUR
 # Define functions of libc, so that they cannot take the checked ones of its headers (EIDOLON_UNFORTIFIED).
 UNFORTIFIED = (
     "shim/program/time/CMakeFiles/eidolon_shim_time.dir/",
+    "shim/program/channel/CMakeFiles/eidolon_shim_channel.dir/",
     "shim/program/process/CMakeFiles/eidolon_shim_process.dir/",
 )
 # The path of every call (EIDOLON_LAUNCH_PATH).

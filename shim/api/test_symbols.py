@@ -48,7 +48,14 @@ def packages(torch_python):
 
 
 def test_core_exports_exactly_the_rows_and_the_listed_functions(core, folder):
-    folders = ("program/time", "program/process", "pytorch/autograd", "pytorch/torch_operators", "pytorch/gloo")
+    folders = (
+        "program/time",
+        "program/channel",
+        "program/process",
+        "pytorch/autograd",
+        "pytorch/torch_operators",
+        "pytorch/gloo",
+    )
     plain = set().union(*((SHIM / folder / "exports.txt").read_text().split() for folder in folders))
     rows = set().union(*(row_symbols(library) for library in POLICIES))
 

@@ -1,6 +1,7 @@
 #include "shim/core/launcher.h"
 
 #include <fcntl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -10,6 +11,7 @@
 #include "services/contract/ring/server_page.h"
 #include "shim/core/server_page.h"
 #include "shim/core/session.h"
+#include "shim/core/system.h"
 
 namespace eidolon::shim::core {
 namespace {
@@ -21,7 +23,8 @@ bool CommandIsTorchrun() noexcept {
   char text[4096];
   const int file = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
   if (file < 0) return false;
-  const ssize_t size = read(file, text, sizeof(text));
+  // Past the shim's own export, which may ask for the answer.
+  const long size = RawSyscall(SYS_read, file, reinterpret_cast<long>(text), sizeof(text));
   close(file);
   std::string_view rest(text, size > 0 ? static_cast<std::size_t>(size) : 0);
   for (int i = 0; i < kWordsLookedAt && !rest.empty(); ++i) {

@@ -293,6 +293,11 @@ std::uint64_t RecordClock() noexcept {
   return FloorAbove(ProcessClock().load(std::memory_order_acquire));
 }
 
+std::int64_t ClockReading() noexcept {
+  return static_cast<std::int64_t>(started.load(std::memory_order_acquire) ? RecordClock()
+                                                                           : ProcessClock().load());
+}
+
 void CheckPublishedClock() noexcept {
   if (!started.load(std::memory_order_acquire)) return;
   const std::uint64_t seen = source.cursors->clock_ps.value.load(std::memory_order_acquire);

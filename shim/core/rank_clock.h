@@ -51,6 +51,9 @@ void NoteFruitlessEventQuery() noexcept;
 // measured model this includes CPU time since the last call, in the counted one if it is long.
 base::SimTime Now() noexcept;
 
+// The rank clock as it stands, with nothing charged; where its parent's was in a fork.
+std::int64_t ClockReading() noexcept;
+
 // Raises the clock to `time` if it is later (a wait ended, a sleep passed).
 void AdvanceTo(base::SimTime time) noexcept;
 // Moves the clock on: a poll that found nothing takes time too.

@@ -19,6 +19,7 @@
 
 #include "services/agent/ring/seal.h"
 #include "services/base/text.h"
+#include "services/contract/channel/delivery_table.h"
 
 namespace eidolon::agent::ring {
 
@@ -47,6 +48,14 @@ Result<void*> MapNew(const char* name, std::size_t bytes, Sealed sealed, int* fi
   return base;
 }
 
+// Makes a link to a file of this process, by which others find it.
+Result<void> Link(int file, const std::string& link) {
+  const std::string target = StrCat("/proc/", getpid(), "/fd/", file);
+  unlink(link.c_str());
+  if (symlink(target.c_str(), link.c_str()) == 0) return {};
+  return Fail(ErrorCode::kInternal, StrCat("making '", link, "': ", std::strerror(errno)));
+}
+
 }  // namespace
 
 Result<ServerPage> ServerPage::Create(const std::string& run_directory, wire::HostModel host_model,
@@ -65,11 +74,15 @@ Result<ServerPage> ServerPage::Create(const std::string& run_directory, wire::Ho
   if (!doorbell) return std::unexpected(doorbell.error());
   result.doorbell_ = new (*doorbell) wire::Doorbell{};
 
-  const std::string link = StrCat(run_directory, "/server.page");
-  const std::string target = StrCat("/proc/", getpid(), "/fd/", result.page_file_);
-  unlink(link.c_str());
-  if (symlink(target.c_str(), link.c_str()) != 0) {
-    return Fail(ErrorCode::kInternal, StrCat("making '", link, "': ", std::strerror(errno)));
+  const auto channels = MapNew("eidolon-channels", sizeof(channel::DeliveryTable), Sealed::kSize,
+                               &result.channels_file_);
+  if (!channels) return std::unexpected(channels.error());
+  munmap(*channels, sizeof(channel::DeliveryTable));  // All zeros, as a new file is.
+  for (const auto& [name, file] : {std::pair{"/server.page", result.page_file_},
+                                   std::pair{"/channels", result.channels_file_}}) {
+    if (auto done = Link(file, StrCat(run_directory, name)); !done) {
+      return std::unexpected(done.error());
+    }
   }
   return result;
 }
@@ -77,12 +90,14 @@ Result<ServerPage> ServerPage::Create(const std::string& run_directory, wire::Ho
 ServerPage::ServerPage(ServerPage&& other) noexcept
     : page_file_(std::exchange(other.page_file_, -1)),
       doorbell_file_(std::exchange(other.doorbell_file_, -1)),
+      channels_file_(std::exchange(other.channels_file_, -1)),
       page_(std::exchange(other.page_, nullptr)),
       doorbell_(std::exchange(other.doorbell_, nullptr)) {}
 
 ServerPage& ServerPage::operator=(ServerPage&& other) noexcept {
   std::swap(page_file_, other.page_file_);
   std::swap(doorbell_file_, other.doorbell_file_);
+  std::swap(channels_file_, other.channels_file_);
   std::swap(page_, other.page_);
   std::swap(doorbell_, other.doorbell_);
   return *this;
@@ -93,6 +108,7 @@ ServerPage::~ServerPage() {
   if (doorbell_ != nullptr) munmap(doorbell_, wire::kDoorbellBytes);
   if (page_file_ >= 0) close(page_file_);
   if (doorbell_file_ >= 0) close(doorbell_file_);
+  if (channels_file_ >= 0) close(channels_file_);
 }
 
 void ServerPage::TellDeviceCount(std::uint32_t count) { page_->device_count = count; }

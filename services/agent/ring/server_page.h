@@ -12,9 +12,9 @@ namespace eidolon::agent::ring {
 
 namespace wire = ::eidolon::ring;
 
-// Owns both memory files, their mappings, and the link <run directory>/server.page by which
-// processes find the page. Movable. Ring may be called by any thread; the rest by the main loop
-// only.
+// Owns the memory files, their mappings, and the links <run directory>/server.page and
+// <run directory>/channels (services/contract/channel) by which processes find them. Movable. Ring
+// may be called by any thread; the rest by the main loop only.
 class ServerPage {
  public:
   static base::Result<ServerPage> Create(const std::string& run_directory,
@@ -42,6 +42,7 @@ class ServerPage {
   ServerPage() = default;
   int page_file_ = -1;
   int doorbell_file_ = -1;
+  int channels_file_ = -1;
   wire::ServerPage* page_ = nullptr;
   wire::Doorbell* doorbell_ = nullptr;
 };

@@ -20,6 +20,7 @@ class ServerPageTest : public ::testing::Test {
   }
   ~ServerPageTest() override {
     unlink((directory_ + "/server.page").c_str());
+    unlink((directory_ + "/channels").c_str());
     rmdir(directory_.c_str());
   }
   std::string directory_;

@@ -64,7 +64,7 @@ void Agent::OnVirtualSleep(int connection, const wire::VirtualSleep& virtual_sle
 void Agent::SettleVirtualSleeps(base::SimTime latest) {
   for (const auto& [connection, virtual_sleep] : std::exchange(new_virtual_sleeps_, {})) {
     const bool known =
-        processes_->MayVirtualSleep(virtual_sleep.pid) &&
+        processes_->MayVirtualSleep(virtual_sleep) &&
         virtual_sleeps_.Begin(connection, virtual_sleep, latest, clock_->MonotonicNs());
     // Others may tell of an earlier moment: they get as much time as after a record. A sleep
     // outside of virtual time moves nothing: launchers poll so for what never comes.

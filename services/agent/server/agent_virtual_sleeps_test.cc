@@ -29,7 +29,7 @@ class AgentVirtualSleepsTest : public AgentFixture {
   class Sleeper {
    public:
     Sleeper(const std::string& run_directory, std::uint64_t moment_ps, std::uint64_t length_ps,
-            std::uint64_t patience_ns = 0)
+            std::uint64_t patience_ns = 0, pid_t pid = getpid())
         : socket_(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)) {
       sockaddr_un address{};
       address.sun_family = AF_UNIX;
@@ -37,7 +37,7 @@ class AgentVirtualSleepsTest : public AgentFixture {
       EXPECT_EQ(connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
       const wire::VirtualSleep virtual_sleep{.magic = wire::kVirtualSleepMagic,
                                              .version = wire::kVersion,
-                                             .pid = getpid(),
+                                             .pid = pid,
                                              .moment_ps = moment_ps,
                                              .length_ps = length_ps,
                                              .patience_ns = patience_ns};
@@ -133,6 +133,24 @@ TEST_F(AgentVirtualSleepsTest, WhenAllOfTheJobWaitsTheEarliestVirtualSleepIsTheN
   EXPECT_EQ(floor.load(), begin + 200 * kSecondPs) << "one sleep after the other";
   ASSERT_TRUE(later.IsAnswered(kLongMs));
   EXPECT_EQ(floor.load(), 300 * kSecondPs);
+}
+
+// The parent of this test is not a rank, and no rank has started it.
+TEST_F(AgentVirtualSleepsTest, AProcessThatGoesByRanksSleepsUntilNothingHappensBeforeItsMoment) {
+  network_.ReleaseWhenQuiescent();
+  StartAndWaitForCommand();
+  FakeRank rank(directory_, {.rank = 0});
+  Prepare(rank);
+  rank.Join(400, "alone", 1, 0);
+  rank.Work(5 * kSecondPs);
+
+  const Sleeper client(directory_, 100 * kSecondPs, 0, 0, getppid());
+  const Sleeper launcher(directory_, 0, kSecondPs, 0, getppid());
+
+  ASSERT_TRUE(client.IsAnswered(kLongMs));
+  EXPECT_TRUE(client.Passed());
+  ASSERT_TRUE(launcher.IsAnswered(kLongMs));
+  EXPECT_FALSE(launcher.Passed());
 }
 
 }  // namespace

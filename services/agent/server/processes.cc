@@ -135,14 +135,16 @@ void Processes::SettleRanks() {
   ranks_.Settle();
 }
 
-// Virtual time runs for ranks that have begun, and for what they started. What launchers wait, and
-// ranks that start up, is not simulated time.
-bool Processes::MayVirtualSleep(std::int32_t pid) const {
+// Virtual time runs for ranks that have begun, for what they started, and for processes that go by
+// what they have read of ranks, which name the moment. What launchers wait, and ranks that start
+// up, is not simulated time.
+bool Processes::MayVirtualSleep(const wire::VirtualSleep& virtual_sleep) const {
   std::set<pid_t> ranks;
   for (const auto& [number, session] : sessions_) {
     if (session->is_driving() && session->has_begun()) ranks.insert(session->options().pid);
   }
-  return process::IsWithin(pid, ranks);
+  const bool names_moment = virtual_sleep.moment_ps != 0;
+  return !ranks.empty() && (names_moment || process::IsWithin(virtual_sleep.pid, ranks));
 }
 
 // Returns where the clock of a new process begins where host work has fixed costs: with the job for

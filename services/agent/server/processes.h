@@ -14,6 +14,7 @@
 #include "services/agent/timeline/recorder.h"
 #include "services/base/error.h"
 #include "services/contract/ring/layout.h"
+#include "services/contract/ring/virtual_sleep.h"
 
 namespace eidolon::agent::server {
 
@@ -34,8 +35,8 @@ class Processes {
   // The job is over: who became no rank by then is one now, or none.
   void SettleRanks();
 
-  // Returns whether the sleep of a process outside of sessions is simulated time.
-  bool MayVirtualSleep(std::int32_t pid) const;
+  // Returns whether this sleep is simulated time.
+  bool MayVirtualSleep(const ::eidolon::ring::VirtualSleep& virtual_sleep) const;
   // Ranks that may still come. `world_met`: every rank of the job is in one communicator.
   int CountMissing(bool world_met) const;
   // Launchers and compilers have sessions too, but no iterations.

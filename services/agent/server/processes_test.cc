@@ -103,7 +103,8 @@ TEST_F(ProcessesTest, RanksAreMissingUntilTheyComeOrTheWorldHasMet) {
 TEST_F(ProcessesTest, WhoSleepsBeforeItsRankHasBegunSleepsInRealTime) {
   Come(2, getpid());
 
-  EXPECT_FALSE(processes_->MayVirtualSleep(getpid()));
+  EXPECT_FALSE(processes_->MayVirtualSleep({.pid = getpid(), .length_ps = 1}));
+  EXPECT_FALSE(processes_->MayVirtualSleep({.pid = getpid(), .moment_ps = 1}));
 }
 
 TEST_F(ProcessesTest, ARankThatDiedIsAFindingWithItsStatus) {

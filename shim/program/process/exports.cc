@@ -17,6 +17,7 @@
 #include "services/contract/ring/layout.h"
 #include "shim/core/life_line.h"
 #include "shim/core/system.h"
+#include "shim/program/channel/carried_time.h"
 #include "shim/program/process/next_program.h"
 
 #define EIDOLON_PROCESS_EXPORT extern "C" __attribute__((visibility("default")))
@@ -79,6 +80,7 @@ Function Next(const char* name, const char* version) {
 int Replace(const char* path, char* const* arguments, char* const* environment) {
   eidolon::shim::process::GoOnAs(path, arguments, environment);
   const RealTicks real_ticks;
+  eidolon::shim::channel::NoteNewProgram();
   core::SayFarewell(Farewell::kReplaced);
   const long failure =
       core::RawSyscall(SYS_execve, reinterpret_cast<long>(path), reinterpret_cast<long>(arguments),
@@ -87,13 +89,19 @@ int Replace(const char* path, char* const* arguments, char* const* environment) 
   return Answer(failure);
 }
 
-[[noreturn]] void EndAtOnce(int status) {
+// Notes for the agent and for the parent that this process ends by itself.
+void SayThatItEnds() {
   core::SayFarewell(Farewell::kEnded);
+  eidolon::shim::channel::NoteEnd();
+}
+
+[[noreturn]] void EndAtOnce(int status) {
+  SayThatItEnds();
   while (true) core::RawSyscall(SYS_exit_group, status);
 }
 
 // Runs when the libraries that use the shim were already torn down.
-[[gnu::destructor]] void SayThatItEnded() { core::SayFarewell(Farewell::kEnded); }
+[[gnu::destructor]] void SayThatItEnded() { SayThatItEnds(); }
 
 }  // namespace
 
@@ -146,7 +154,7 @@ EIDOLON_PROCESS_EXPORT void _Exit(int status) noexcept { EndAtOnce(status); }
 
 // Runs what at_quick_exit was given; the process then ends inside of libc.
 EIDOLON_PROCESS_EXPORT void quick_exit(int status) noexcept {
-  core::SayFarewell(Farewell::kEnded);
+  SayThatItEnds();
   using Function = void (*)(int);
   if (const auto next = reinterpret_cast<Function>(dlsym(RTLD_NEXT, "quick_exit"))) next(status);
   EndAtOnce(status);
@@ -157,6 +165,7 @@ EIDOLON_PROCESS_EXPORT int posix_spawn(pid_t* child, const char* path,
                                        const posix_spawnattr_t* attributes, char* const arguments[],
                                        char* const environment[]) {
   const RealTicks real_ticks;
+  eidolon::shim::channel::NoteNewChild();
   const auto next = Next<decltype(&posix_spawn)>("posix_spawn", "GLIBC_2.15");
   return next == nullptr ? ENOSYS : next(child, path, actions, attributes, arguments, environment);
 }
@@ -166,18 +175,21 @@ EIDOLON_PROCESS_EXPORT int posix_spawnp(pid_t* child, const char* file,
                                         const posix_spawnattr_t* attributes,
                                         char* const arguments[], char* const environment[]) {
   const RealTicks real_ticks;
+  eidolon::shim::channel::NoteNewChild();
   const auto next = Next<decltype(&posix_spawnp)>("posix_spawnp", "GLIBC_2.15");
   return next == nullptr ? ENOSYS : next(child, file, actions, attributes, arguments, environment);
 }
 
 EIDOLON_PROCESS_EXPORT int system(const char* command) {
   const RealTicks real_ticks;
+  eidolon::shim::channel::NoteNewChild();
   const auto next = Next<decltype(&system)>("system", "GLIBC_2.2.5");
   return next == nullptr ? -1 : next(command);
 }
 
 EIDOLON_PROCESS_EXPORT FILE* popen(const char* command, const char* mode) {
   const RealTicks real_ticks;
+  eidolon::shim::channel::NoteNewChild();
   const auto next = Next<decltype(&popen)>("popen", "GLIBC_2.2.5");
   return next == nullptr ? nullptr : next(command, mode);
 }

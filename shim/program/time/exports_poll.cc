@@ -44,6 +44,7 @@ int WaitInSlices(const void* object, std::int64_t timeout_ns, WaitOnce&& wait_on
   if (timeout_ns < 0) {
     const int result = wait_once(kForever);
     eidolon::shim::core::NoteWaited();
+    time_::ApplyReceivedTime();
     return result;
   }
   time_::TimedWait wait(object, time_::TimeAfter(time_::ThreadNow(), timeout_ns));

@@ -17,7 +17,10 @@ namespace real = time_::real;
 namespace {
 
 int Waited(int result) {
-  if (time_::InJob()) eidolon::shim::core::NoteWaited();
+  if (time_::InJob()) {
+    eidolon::shim::core::NoteWaited();
+    time_::ApplyReceivedTime();
+  }
   return result;
 }
 

@@ -163,6 +163,26 @@ int ShortSleep(std::int64_t ns, std::int64_t* slept_ns) noexcept {
                    slept_ns);
 }
 
+// Sleeps in a process that follows received times: until the job has reached the end of the sleep.
+// A short sleep also lasts its length in real time, because it may be a pause between two looks at
+// something real.
+int SleepUntilJobReaches(SimTime end, std::int64_t ns, std::int64_t* slept_ns) noexcept {
+  constexpr std::int64_t kLookNs = 5'000'000;
+  const std::int64_t begin = real::MonotonicNs();
+  const std::int64_t real_ns = ns < kShortestVirtualSleepNs ? ns : 0;
+  if (const int result = RealSleep(real_ns, slept_ns); result != 0) return result;
+  VirtualSleep virtual_sleep;
+  virtual_sleep.Begin(RankTimeOfReceived(end), real_ns > 0 ? 0 : kVirtualSleepPatienceNs);
+  while (!JobHasReached(end)) {
+    bool interrupted = false;
+    if (virtual_sleep.Wait(kLookNs, &interrupted) != VirtualSleep::State::kWaiting) break;
+    if (!interrupted) continue;
+    *slept_ns = real::MonotonicNs() - begin;
+    return EINTR;
+  }
+  return 0;
+}
+
 // What a rank has started sleeps until the job's time has passed by as much, or so much real time.
 int SleepWithoutSession(std::int64_t ns, std::int64_t* slept_ns) noexcept {
   if (ns < kShortestVirtualSleepNs) return ShortSleep(ns, slept_ns);
@@ -215,6 +235,11 @@ int SleepFor(std::int64_t ns, std::int64_t* slept_ns) noexcept {
   *slept_ns = 0;
   const SimTime end = TimeAfter(OwnNow(), ns);
   if (IsBeyondEnd(end)) return SleepBeyondEnd(slept_ns);
+  if (FollowsReceivedTime()) {
+    const int result = SleepUntilJobReaches(end, ns, slept_ns);
+    if (result == 0) SleptThrough(end);
+    return result;
+  }
   core::Session* session = core::Session::Existing();
   if (session == nullptr) {
     const int result = SleepWithoutSession(ns, slept_ns);

@@ -6,6 +6,7 @@ import re
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+ROOMS = ROOT / "shim/program/time", ROOT / "shim/program/channel"
 DRIVERS = "AHundredSecondsOfADriverPassAtOnce"
 ROW = re.compile(r"^\| ((?:`\w+` ?)+)\| (answered|left) \| .* \| (\w+) \|$")
 
@@ -20,7 +21,7 @@ def rows():
 
 
 def test_each_call_is_answered_or_left_as_the_table_says():
-    exported = set((ROOT / "shim/program/time" / "exports.txt").read_text().split())
+    exported = {name for room in ROOMS for name in (room / "exports.txt").read_text().split()}
     answered = [name for names, kind, _ in rows() for name in names if kind == "answered"]
     left = [name for names, kind, _ in rows() for name in names if kind == "left"]
 
@@ -30,7 +31,7 @@ def test_each_call_is_answered_or_left_as_the_table_says():
 
 @pytest.mark.parametrize("test", sorted({test for _, _, test in rows()}))
 def test_each_row_names_a_test_that_exists(test):
-    sources = "".join(path.read_text() for path in (ROOT / "shim/program/time").glob("*_test.cc"))
+    sources = "".join(path.read_text() for room in ROOMS for path in room.glob("*_test.cc"))
     assert re.search(rf"TEST(_F|_P)?\(\w+,\s+{test}\)", sources)
 
 

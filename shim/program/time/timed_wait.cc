@@ -20,6 +20,7 @@
 #include "shim/program/time/process_rest.h"
 #include "shim/program/time/real.h"
 #include "shim/program/time/virtual_clock.h"
+#include "shim/program/time/virtual_sleep.h"
 
 namespace eidolon::shim::time {
 namespace {
@@ -128,6 +129,10 @@ bool TimedWait::IsOver() noexcept {
   const std::int64_t now_ns = real::MonotonicNs();
   const std::int64_t elapsed = now_ns - started_real_ns_;
   NotePace(elapsed);
+  if (FollowsReceivedTime()) {
+    if (elapsed >= std::min(budget_real_ns_, kGraceNs) && JobHasReached(deadline_)) return true;
+    return elapsed >= budget_real_ns_ && NothingHappensBefore(deadline_);
+  }
   if (elapsed >= budget_real_ns_ && NobodyWorks(now_ns)) return true;
   if (elapsed >= kGraceNs && OwnNow() >= deadline_) return true;
   // The agent lets the moment pass only when everybody in the job rests.
@@ -152,6 +157,7 @@ void TimedWait::Ended() noexcept {
   Last().object = nullptr;
   StopWaiting();
   core::NoteWaited();
+  ApplyReceivedTime();
 }
 
 }  // namespace eidolon::shim::time

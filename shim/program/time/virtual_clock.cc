@@ -17,6 +17,7 @@
 
 #include "services/contract/ring/layout.h"
 #include "services/contract/ring/virtual_sleep.h"
+#include "shim/core/launcher.h"
 #include "shim/core/rank_clock.h"
 #include "shim/core/server_page.h"
 #include "shim/core/session.h"
@@ -29,6 +30,7 @@ namespace {
 
 using base::Duration;
 using base::SimTime;
+using eidolon::channel::Sender;
 
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 // Monotonic clocks of a machine that has been up for a day.
@@ -83,6 +85,12 @@ constinit std::atomic<std::int64_t> own_ps{0};  // Own sleeps of a process witho
 // What the program's clocks show besides the rank clock; stays as it is once work has begun.
 constinit std::atomic<std::int64_t> start_up_ps{0};
 constinit std::atomic<bool> handed_over{false};
+// In a process without a GPU: whether `own_ps` follows times that bytes carried, and the lead of
+// these over the rank clocks. In a process with a session: the latest time that its threads have
+// received.
+constinit std::atomic<bool> follows_received{false};
+constinit std::atomic<std::int64_t> received_start_up_ps{0};
+constinit std::atomic<std::int64_t> received_ps{0};
 // How far the calling thread's looks in vain have brought it, although the clock, which it may not
 // move, stands still. Sleeps count only while the process rests: unnamed threads that guard a
 // timeout would else see it pass in real time.
@@ -130,7 +138,7 @@ SimTime WithoutSession() noexcept {
     real::ClockGettime(CLOCK_PROCESS_CPUTIME_ID, &used);
     return now + Duration::Nanoseconds(used.tv_sec * 1'000'000'000 + used.tv_nsec);
   }
-  if (page == nullptr) return now;
+  if (page == nullptr || follows_received.load(std::memory_order_relaxed)) return now;
   const SimTime job{static_cast<std::int64_t>(page->job_clock_ps.load(std::memory_order_relaxed))};
   return std::max(now, gpu_free_clock.Read(job));
 }
@@ -158,6 +166,15 @@ core::Session* ContinuedSession() noexcept {
 void RaiseOwn(SimTime shown) noexcept {
   const Duration before = handed_over.load(std::memory_order_relaxed) ? StartUp() : Duration{};
   Raise(own_ps, (shown - before).ps);
+}
+
+// Raises the clock of a process that has given its GPU no work, whichever thread asks.
+void RaiseFollower(SimTime shown) noexcept {
+  if (ContinuedSession() == nullptr) {
+    RaiseOwn(shown);
+  } else if (ProgramNow() < shown) {
+    MoveProgramTo(shown);
+  }
 }
 
 // Counts of clock reads and waits of the calling thread while the clock stood still.
@@ -252,7 +269,9 @@ bool IsFutureRank() noexcept {
 void LiveThrough(SimTime time) noexcept { lived_through = std::max(lived_through, time); }
 
 void SleptThrough(SimTime end) noexcept {
-  if (ContinuedSession() == nullptr) {
+  if (FollowsReceivedTime()) {
+    RaiseFollower(end);
+  } else if (ContinuedSession() == nullptr) {
     RaiseOwn(end);
   } else if (core::CurrentRole() == core::ThreadRole::kDriver) {
     MoveProgramTo(end);
@@ -260,6 +279,76 @@ void SleptThrough(SimTime end) noexcept {
 }
 
 bool IsFixedModel() noexcept { return IsFixed(); }
+
+bool SendsTime() noexcept { return InJob() && !core::IsTorchrun(); }
+
+bool ReceivesTime() noexcept {
+  if (!SendsTime() || IsFutureRank()) return false;
+  return core::Session::Existing() != nullptr || !handed_over.load(std::memory_order_relaxed);
+}
+
+SentTime TimeToSend() noexcept {
+  // A launcher's ranks make the transition when they first read a clock, whatever they write.
+  core::Session* session = IsFutureRank() ? core::Session::Existing() : ContinuedSession();
+  const bool follows = follows_received.load(std::memory_order_relaxed);
+  const SimTime rank{core::ClockReading()};
+  if (handed_over.load(std::memory_order_relaxed)) {
+    if (session == nullptr || core::HasBegun()) {
+      return {.time = rank + StartUp(), .start_up = StartUp(), .sender = Sender::kAsRank};
+    }
+    return {.time = rank + StartUp(),
+            .start_up = {received_start_up_ps.load()},
+            .sender = follows ? Sender::kByOthers : Sender::kFreely};
+  }
+  if (session != nullptr) {
+    return {
+        .time = std::max(rank, SimTime{own_ps.load()}), .start_up = {}, .sender = Sender::kAsRank};
+  }
+  return {.time = WithoutSession(),
+          .start_up = {received_start_up_ps.load()},
+          .sender = follows ? Sender::kByOthers : Sender::kFreely};
+}
+
+bool FollowsReceivedTime() noexcept {
+  if (!follows_received.load(std::memory_order_relaxed)) return false;
+  return core::Session::Existing() == nullptr ? !handed_over.load(std::memory_order_relaxed)
+                                              : !core::HasBegun();
+}
+
+void ReceiveTime(const SentTime& sent) noexcept {
+  // The clock of a sender that follows nothing runs with this machine.
+  if (sent.sender == Sender::kFreely) return;
+  if (core::Session::Existing() != nullptr && core::HasBegun()) {
+    // Ranks are ordered by collectives.
+    if (sent.sender == Sender::kAsRank) return;
+    Raise(received_ps, sent.time.ps);
+    if (core::CurrentRole() == core::ThreadRole::kDriver) ApplyReceivedTime();
+    return;
+  }
+  if (!follows_received.load(std::memory_order_relaxed)) {
+    RaiseFollower(ProgramTime());  // The last reading, from which the clock goes on.
+    follows_received.store(true);
+  }
+  if (sent.start_up.ps != 0) received_start_up_ps.store(sent.start_up.ps);
+  RaiseFollower(sent.time);
+}
+
+void ApplyReceivedTime() noexcept {
+  const SimTime received{received_ps.load(std::memory_order_relaxed)};
+  if (received.ps == 0 || core::CurrentRole() != core::ThreadRole::kDriver) return;
+  if (ContinuedSession() != nullptr && ProgramNow() < received) MoveProgramTo(received);
+}
+
+SimTime RankTimeOfReceived(SimTime program_time) noexcept {
+  return program_time - Duration{received_start_up_ps.load()};
+}
+
+bool JobHasReached(SimTime time) noexcept {
+  const ring::ServerPage* page = core::MappedServerPage();
+  if (page == nullptr) return true;
+  const SimTime job{static_cast<std::int64_t>(page->job_clock_ps.load(std::memory_order_relaxed))};
+  return job >= RankTimeOfReceived(time);
+}
 
 void NoteYield() noexcept {
   if (++standstill.yields <= kYields && standstill.reads > 0) --standstill.reads;
@@ -334,6 +423,7 @@ clockid_t GuessClock(std::int64_t reading_ns) noexcept {
 
 void WaitExpired(SimTime target) noexcept {
   const SimTime after = target + kInstant;
+  if (FollowsReceivedTime()) return RaiseFollower(after);
   core::Session* session = ContinuedSession();
   if (session == nullptr) {
     RaiseOwn(after);
@@ -353,6 +443,9 @@ void BeginNewProgram() noexcept {
   own_ps.store(0);
   start_up_ps.store(0);
   handed_over.store(false);
+  follows_received.store(false);
+  received_start_up_ps.store(0);
+  received_ps.store(0);
   lived_through = {};
   standstill = {};
   last_wall_reading_ns = 0;

@@ -4,8 +4,10 @@
 //   rank              the process has a session: the rank clock, plus what its start-up took
 //   before a session  a rank that has not touched its GPU yet: its start-up so far, that is its own
 //                     sleeps and, in the measured host model, its own CPU time
-//   without a GPU     torchrun, data loaders, shells: the server's job clock, which runs no faster
-//                     than real time, plus own sleeps
+//   without a GPU     data loaders, shells: the server's job clock, which runs no faster than real
+//                     time, plus own sleeps. After the first bytes that carry a time
+//                     (shim/program/channel): the latest of these times, plus own sleeps. torchrun
+//                     always follows the job clock, because its timeouts guard real time
 //
 // Start-up lasts until the first work or communicator. Ranks that look for each other in it sleep
 // between two looks, as often as the simulating machine makes them: that is not simulated time, so
@@ -21,6 +23,7 @@
 #include <cstdint>
 
 #include "services/base/sim_time.h"
+#include "services/contract/channel/delivery_table.h"
 
 namespace eidolon::shim::time {
 
@@ -37,6 +40,31 @@ base::SimTime ReadByProgram() noexcept;
 
 // Virtual time as the calling thread's clocks have shown it: never earlier than ThreadNow().
 base::SimTime OwnNow() noexcept;
+
+// The time of a process as its bytes carry it to their reader (shim/program/channel).
+struct SentTime {
+  base::SimTime time;       // Of the program's clocks.
+  base::Duration start_up;  // Lead of these over the rank clocks; 0 while it is unknown.
+  eidolon::channel::Sender sender = eidolon::channel::Sender::kFreely;
+};
+// Returns whether bytes of this process carry its time, and whether it follows the time that bytes
+// carry. torchrun does neither, and the ranks that a launcher has started only do the former.
+bool SendsTime() noexcept;
+bool ReceivesTime() noexcept;
+// Moves no clock.
+SentTime TimeToSend() noexcept;
+// Applies the time of bytes that the calling thread has read. A process without a GPU follows ranks
+// and those that follow ranks; one with a GPU follows the latter only. A thread that must not move
+// the clock leaves the time to the next driver that returns from a wait (ApplyReceivedTime).
+void ReceiveTime(const SentTime& sent) noexcept;
+void ApplyReceivedTime() noexcept;
+// Returns whether this is a process without a GPU that follows such times. Its sleeps and timed
+// waits then end by the job's time.
+bool FollowsReceivedTime() noexcept;
+// Requires: FollowsReceivedTime(). Returns whether a rank of this server has reached `time` of the
+// program's clocks, and this time on the rank clocks.
+bool JobHasReached(base::SimTime time) noexcept;
+base::SimTime RankTimeOfReceived(base::SimTime program_time) noexcept;
 
 // Processor time takes no virtual time by itself, as in the fixed host model.
 bool IsFixedModel() noexcept;

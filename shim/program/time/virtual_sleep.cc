@@ -22,6 +22,7 @@
 #include "services/contract/ring/virtual_sleep.h"
 #include "shim/core/server_page.h"
 #include "shim/core/system.h"
+#include "shim/program/time/virtual_clock.h"
 
 namespace eidolon::shim::time {
 namespace {
@@ -119,6 +120,13 @@ void VirtualSleep::Forget() noexcept {
   if (socket_ >= 0) close(socket_);
   socket_ = -1;
   state_ = State::kNone;
+}
+
+bool NothingHappensBefore(base::SimTime time) noexcept {
+  constexpr std::int64_t kLookNs = 5'000'000;
+  VirtualSleep virtual_sleep;
+  virtual_sleep.Begin(RankTimeOfReceived(time), 0);
+  return virtual_sleep.Wait(kLookNs) != VirtualSleep::State::kWaiting;
 }
 
 }  // namespace eidolon::shim::time

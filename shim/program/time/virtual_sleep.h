@@ -38,4 +38,9 @@ class VirtualSleep {
   State state_ = State::kNone;
 };
 
+// Requires: FollowsReceivedTime(). Asks the agent, for a few milliseconds of real time, whether
+// nothing in the job can happen before `time` of the program's clocks any more; true also where the
+// agent does not follow time, since no rank has begun.
+bool NothingHappensBefore(base::SimTime time) noexcept;
+
 }  // namespace eidolon::shim::time
