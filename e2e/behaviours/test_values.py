@@ -428,6 +428,33 @@ CHOICES = """
     assert stacked[0].tolist() == known.tolist(), stacked
 """
 
+# Pinned memory is the host's own: a kernel sees what stands there when it is launched, and the program sees what it left,
+# as where vLLM's engine hands requests to its kernels.
+PINNED = """
+    import torch
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def take(request, counts, told):
+        row = tl.load(request + tl.program_id(0))
+        count = tl.load(counts + row) + tl.load(request + 4 + tl.program_id(0))
+        tl.store(counts + row, count)
+        tl.store(told + row, count)
+
+    request = torch.zeros(8, dtype=torch.int32).pin_memory()
+    told = torch.zeros(4, dtype=torch.int32).pin_memory()
+    counts = torch.zeros(4, device="cuda", dtype=torch.int32)
+    for step in range(1, 4):
+        request[:4] = torch.arange(3, -1, -1)
+        request[4:] = step
+        take[(4,)](request, counts, told)
+        torch.cuda.synchronize()
+        request.zero_()
+        assert told.tolist() == [step * (step + 1) // 2] * 4, (step, told)
+    assert counts.tolist() == [6] * 4, counts
+"""
+
 ONE_AFTER_ANOTHER = """
     import json, os, runpy, traceback, torch, torch.distributed as dist
     rank, several = os.environ.get("RANK", "0"), "RANK" in os.environ
@@ -479,7 +506,7 @@ def on_one_gpu(world):
 
 @pytest.fixture(scope="module")
 def partly_known(world):
-    return Together(world, {"post_update": POST_UPDATE, "choices": CHOICES})
+    return Together(world, {"post_update": POST_UPDATE, "choices": CHOICES, "pinned": PINNED})
 
 
 @pytest.fixture(scope="module")
@@ -547,6 +574,10 @@ def test_what_does_not_depend_on_an_unknown_value_is_right(partly_known):
     prediction = partly_known.expect_success("post_update")
     names = [source["writer"] for source in prediction["unknownReadSources"]]
     assert any("post_update" in name for name in names), names
+
+
+def test_kernels_reach_pinned_memory_as_the_program_does(partly_known):
+    partly_known.expect_success("pinned")
 
 
 def test_dropout_keeps_what_its_seed_says(on_one_gpu):

@@ -34,6 +34,9 @@ struct HostLedger {
   core::SpinLock lock;  // Guards the map.
   std::map<std::uintptr_t, HostRange> ranges;
   std::atomic<std::size_t> count{0};
+  // Of all ranges, ever: words of parameters are mostly none of these addresses.
+  std::atomic<std::uintptr_t> lowest{~std::uintptr_t{0}};
+  std::atomic<std::uintptr_t> highest{0};
 };
 
 HostLedger& PinnedLedger() {
@@ -54,6 +57,8 @@ bool Add(const HostRange& range) {
     if (before.begin + before.bytes > range.begin) return false;
   }
   ledger.ranges[range.begin] = range;
+  ledger.lowest.store(std::min(ledger.lowest.load(), range.begin));
+  ledger.highest.store(std::max(ledger.highest.load(), range.begin + range.bytes));
   ledger.count.store(ledger.ranges.size(), std::memory_order_release);
   return true;
 }
@@ -195,8 +200,9 @@ bool HoldsHostBytes(const void* pointer, std::size_t bytes) noexcept {
 
 std::optional<HostRange> FindHostRange(const void* pointer) noexcept {
   HostLedger& ledger = PinnedLedger();
-  if (ledger.count.load(std::memory_order_acquire) == 0) return std::nullopt;
   const std::uintptr_t address = AddressOf(pointer);
+  if (address < ledger.lowest.load(std::memory_order_acquire)) return std::nullopt;
+  if (address >= ledger.highest.load(std::memory_order_acquire)) return std::nullopt;
   const std::lock_guard guard(ledger.lock);
   auto after = ledger.ranges.upper_bound(address);
   if (after == ledger.ranges.begin()) return std::nullopt;

@@ -38,7 +38,7 @@ Status FreeManaged(void* pointer) noexcept;
 // a gap, or outside of all of them. Requires: they do not wrap around, and are more than 0.
 bool HoldsHostBytes(const void* pointer, std::size_t bytes) noexcept;
 
-// The range that holds the address. Costs one load when there is none at all.
+// The range that holds the address. Costs two loads when there is none near it.
 std::optional<HostRange> FindHostRange(const void* pointer) noexcept;
 
 }  // namespace eidolon::shim::gpu

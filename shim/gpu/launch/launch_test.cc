@@ -13,6 +13,7 @@
 #include "services/contract/ring/replay.h"
 #include "services/contract/workload/pointer_tag.h"
 #include "shim/core/fake_agent.h"
+#include "shim/gpu/allocation/host_memory.h"
 #include "shim/gpu/allocation/virtual_memory.h"
 #include "shim/gpu/context/context.h"
 #include "shim/gpu/memory/memory.h"
@@ -301,6 +302,24 @@ TEST_F(LaunchTest, AFewThreadsOnKnownBytesAreRunWithValuesOff) {
   ASSERT_TRUE(value::ProcessStore().IsKnown(memory_ + 512, 4));
   value::ProcessStore().Read(memory_ + 512, &result, sizeof(result));
   EXPECT_EQ(result, 6);
+}
+
+// The program looks at its own memory without asking anybody, and changes it when it likes.
+TEST_F(LaunchTest, KernelsReachPinnedMemoryWhenTheyAreLaunched) {
+  agent_.header().unknown_reads |= ring::kComputeValues;
+  void* pinned = nullptr;
+  ASSERT_EQ(AllocateHost(4096, 0, &pinned), Status::kSuccess);
+  auto* const numbers = static_cast<float*>(pinned);
+  numbers[8] = 3;
+
+  ASSERT_EQ(LaunchScale(reinterpret_cast<std::uint64_t>(numbers + 8), 2, 1), Status::kSuccess);
+  EXPECT_EQ(numbers[8], 6);
+  numbers[8] = 5;
+  ASSERT_EQ(LaunchScale(reinterpret_cast<std::uint64_t>(numbers + 8), 2, 1), Status::kSuccess);
+  EXPECT_EQ(numbers[8], 10);
+
+  EXPECT_EQ(FreeHost(pinned), Status::kSuccess);
+  agent_.header().unknown_reads &= ~ring::kComputeValues;
 }
 
 }  // namespace

@@ -6,8 +6,10 @@
 // them.
 #include "shim/gpu/launch/launch_values.h"
 
+#include <cstring>
 #include <optional>
 
+#include "shim/gpu/allocation/host_memory.h"
 #include "shim/gpu/allocation/virtual_memory.h"
 #include "shim/gpu/device/device.h"
 #include "shim/gpu/memory/arena.h"
@@ -44,10 +46,28 @@ cubin::Capability TheCapability() {
   return {properties.compute_major, properties.compute_minor};
 }
 
+std::optional<compute::Arena::Range> FindHost(std::uint64_t address) {
+  const auto range = FindHostRange(reinterpret_cast<const void*>(address));
+  if (!range) return std::nullopt;
+  return compute::Arena::Range(range->begin, range->begin + range->bytes);
+}
+
 constexpr compute::Arena kArena{
-    .begin = kArenaBegin, .holds = HoldsDeviceAddress, .find_buffer = FindBuffer, .version = [] {
-      return arena_version.load(std::memory_order_acquire);
-    }};
+    .begin = kArenaBegin,
+    .holds = HoldsDeviceAddress,
+    .find_buffer = FindBuffer,
+    .find_host = FindHost,
+    .version = [] { return arena_version.load(std::memory_order_acquire); }};
+
+// True when a word points into memory of the host that kernels reach.
+bool ReachesHost(std::span<const std::byte> block) {
+  for (std::size_t at = 0; at + 8 <= block.size(); at += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, block.data() + at, sizeof(word));
+    if (FindHostRange(reinterpret_cast<const void*>(word)).has_value()) return true;
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -87,8 +107,10 @@ void RecordLaunch(const Kernel& kernel, int device, const LaunchShape& shape, st
                    .joins_tensors = kernel.joins_tensors,
                    .writes_its_buffers_only = !MustRecord()},
                   ToRecorded(shape), work, parameters, kArena);
-  // Nothing else is put off where values are off, and nothing has to wait behind this.
-  if (!MustRecord()) value::ProcessPending().PerformReady();
+  // Nothing else is put off where values are off, and nothing has to wait behind this. Memory of
+  // the host is not put off either: the program may write there once a GPU would have read it, and
+  // looks there without asking.
+  if (!MustRecord() || ReachesHost(parameters.block)) value::ProcessPending().PerformReady();
 }
 
 void RecordLaunch(const Kernel& kernel, int device, const LaunchShape& shape, std::uint32_t work,

@@ -89,6 +89,7 @@ bool KnownResults::Repeat(const interpret::Program& program, const interpret::La
 
 void KnownResults::Note(const interpret::Program& program, const interpret::Launch& launch,
                         const PageMemory& memory, const value::Store& store) {
+  if (memory.reaches_host()) return;
   Result result{.key = KeyOf(program, launch),
                 .program = &program,
                 .grid = launch.grid,

@@ -19,6 +19,8 @@ struct Arena {
   bool (*holds)(std::uint64_t address) = nullptr;
   // The live allocation around an address, mapped neighbours included.
   std::optional<Range> (*find_buffer)(std::uint64_t address) = nullptr;
+  // Memory of the host that kernels reach, around an address; its bytes are there. Null: none.
+  std::optional<Range> (*find_host)(std::uint64_t address) = nullptr;
   // Another number whenever what find_buffer answers may have changed.
   std::uint64_t (*version)() = nullptr;
 };

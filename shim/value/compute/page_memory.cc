@@ -4,9 +4,14 @@
 // memory of one launch at 32 MiB; a kernel that touches more faults. Small launches are the common
 // case: they find their pages by a linear search, and take them from a stock instead of from the
 // allocator.
+//
+// Pinned and managed memory of the host is known wherever a kernel looks, and what a kernel writes
+// there is the host's own. Nobody can mark a byte of it as unknown: of what a kernel computed from
+// unknown bytes, the host keeps what it had.
 #include "shim/value/compute/page_memory.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "shim/value/compute/machine_code.h"
 #include "shim/value/compute/page_bits.h"
@@ -72,9 +77,15 @@ Page* PageMemory::FindPage(std::uint64_t number) {
   const std::uint64_t begin = number * kPageBytes;
   const bool module = begin >= kModuleBegin && begin < kModuleEnd;
   if (pages_.size() >= kMostPages) return nullptr;
-  if (!module && !arena_.holds(begin) && !arena_.holds(begin + kPageBytes - 1)) return nullptr;
+  const bool held = module || arena_.holds(begin) || arena_.holds(begin + kPageBytes - 1);
+  if (!held && arena_.find_host == nullptr) return nullptr;
   auto page = stock_.Take();
-  store_.ReadPage(number, page->bytes.data(), page->known);
+  if (held) {
+    store_.ReadPage(number, page->bytes.data(), page->known);
+  } else if (!ReadHostPage(begin, *page)) {
+    stock_.Give(std::move(page));
+    return nullptr;
+  }
   page->read = {};
   page->written = {};
   pages_.push_back({number, std::move(page)});
@@ -84,6 +95,27 @@ Page* PageMemory::FindPage(std::uint64_t number) {
     for (std::size_t i = 0; i < pages_.size(); ++i) index_.emplace(pages_[i].number, i);
   }
   return pages_.back().page.get();
+}
+
+bool PageMemory::ReadHostPage(std::uint64_t begin, Page& page) {
+  page.bytes.fill(std::byte{});
+  page.known = {};
+  bool found = false;
+  // Ranges that lie within a page and touch neither end of it are not seen.
+  for (const std::uint64_t address : {begin, begin + kPageBytes - 1}) {
+    const auto range = arena_.find_host(address);
+    if (!range) continue;
+    found = true;
+    const std::uint64_t first = std::max(begin, range->first);
+    const std::uint64_t last = std::min(begin + kPageBytes, range->second);
+    std::memcpy(page.bytes.data() + (first - begin), reinterpret_cast<const void*>(first),
+                last - first);
+    for (std::uint64_t at = first - begin; at < last - begin; ++at) {
+      page.known[at / 64] |= std::uint64_t{1} << at % 64;
+    }
+  }
+  reaches_host_ = reaches_host_ || found;
+  return found;
 }
 
 template <typename BitsOf>
@@ -120,16 +152,25 @@ const unsigned char* PageMemory::BytesAt(std::uint64_t address) const {
   return reinterpret_cast<const unsigned char*>(page.bytes.data()) + address % kPageBytes;
 }
 
-void PageMemory::Commit(value::Store& store) const {
+void PageMemory::Commit(value::Store& store) const { CommitRanges(Written(), store); }
+
+void PageMemory::CommitRanges(std::span<const std::pair<std::uint64_t, std::uint64_t>> ranges,
+                              value::Store& store) const {
   ResultWriter writer(store);
-  for (const auto& [begin, end] : Written()) writer.Write(begin, BytesAt(begin), end - begin);
+  for (const auto& [begin, end] : ranges) {
+    if (IsOnHost(begin)) {
+      std::memcpy(reinterpret_cast<void*>(begin), BytesAt(begin), end - begin);
+    } else {
+      writer.Write(begin, BytesAt(begin), end - begin);
+    }
+  }
 }
 
 void PageMemory::CommitInPart(value::Author author, value::Store& store) const {
-  ResultWriter writer(store);
-  for (const auto& [begin, end] : WrittenAnd(true))
-    writer.Write(begin, BytesAt(begin), end - begin);
-  for (const auto& [begin, end] : WrittenAnd(false)) store.Forget(begin, end - begin, author);
+  CommitRanges(WrittenAnd(true), store);
+  for (const auto& [begin, end] : WrittenAnd(false)) {
+    if (!IsOnHost(begin)) store.Forget(begin, end - begin, author);
+  }
 }
 
 void WriteResults(std::span<const std::pair<std::uint64_t, std::uint64_t>> ranges,

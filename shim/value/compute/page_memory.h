@@ -48,7 +48,9 @@ class PageMemory : public interpret::Memory {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> Read() const;
   // Returns the bytes from the address on, to the end of its page. Requires: the page was touched.
   const unsigned char* BytesAt(std::uint64_t address) const;
-  // Puts what was written into the store.
+  // True when it touched memory of the host, which the program may change at any time.
+  bool reaches_host() const { return reaches_host_; }
+  // Puts what was written into the store, and to the host.
   void Commit(value::Store& store) const;
   // The same of a launch that tracked unknown values. What it wrote of those is forgotten, as the
   // author's work.
@@ -63,6 +65,13 @@ class PageMemory : public interpret::Memory {
   };
 
   interpret::Page* FindTouched(std::uint64_t number) const;
+  // False: no byte of the page is memory of the host.
+  bool ReadHostPage(std::uint64_t begin, interpret::Page& page);
+  bool IsOnHost(std::uint64_t address) const {
+    return reaches_host_ && arena_.find_host(address).has_value();
+  }
+  void CommitRanges(std::span<const std::pair<std::uint64_t, std::uint64_t>> ranges,
+                    value::Store& store) const;
   // `bits_of(page)`: a bit for each byte.
   template <typename BitsOf>
   std::vector<std::pair<std::uint64_t, std::uint64_t>> RangesOf(BitsOf&& bits_of) const;
@@ -70,6 +79,7 @@ class PageMemory : public interpret::Memory {
   const value::Store& store_;
   const Arena& arena_;
   PageStock& stock_;
+  bool reaches_host_ = false;
   std::vector<Entry> pages_;  // As they were touched.
   // Positions in `pages_`; empty while these are so few that looking at each is quicker.
   std::unordered_map<std::uint64_t, std::size_t> index_;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <vector>
@@ -76,6 +77,59 @@ TEST(PageMemoryTest, PagesThatAreUsedAgainHoldNothingOfBefore) {
   EXPECT_TRUE(memory.Written().empty());
   EXPECT_EQ(page.bytes[7], std::byte{0});
   EXPECT_EQ(page.bytes[129], std::byte{2});
+}
+
+alignas(kPageBytes) std::array<unsigned char, 2 * kPageBytes> host_bytes{};
+
+// The host's bytes from 256 on, up to 256 before the end.
+constexpr Arena kArenaWithHost{
+    .holds = kPageArena.holds,
+    .find_buffer = kPageArena.find_buffer,
+    .find_host = [](std::uint64_t address) -> std::optional<Arena::Range> {
+      const auto begin = reinterpret_cast<std::uint64_t>(host_bytes.data()) + 256;
+      const std::uint64_t end = begin + host_bytes.size() - 512;
+      if (address < begin || address >= end) return std::nullopt;
+      return Arena::Range(begin, end);
+    }};
+
+TEST(PageMemoryTest, MemoryOfTheHostIsKnownAsItIsNow) {
+  value::Store store;
+  PageStock stock;
+  const auto number = reinterpret_cast<std::uint64_t>(host_bytes.data()) / kPageBytes;
+  EXPECT_EQ(PageMemory(store, kPageArena, stock).FindPage(number), nullptr);
+  for (const int value : {3, 4}) {
+    host_bytes[300] = static_cast<unsigned char>(value);
+    PageMemory memory(store, kArenaWithHost, stock);
+    EXPECT_FALSE(memory.reaches_host());
+    Page* const page = memory.FindPage(number);
+    ASSERT_NE(page, nullptr);
+    EXPECT_TRUE(memory.reaches_host());
+    EXPECT_EQ(page->bytes[300], static_cast<std::byte>(value));
+    EXPECT_EQ(page->known[3], 0u);  // Before the range.
+    EXPECT_EQ(page->known[4], ~std::uint64_t{0});
+    EXPECT_EQ(memory.FindPage(number + 1)->known[59], ~std::uint64_t{0});
+    EXPECT_EQ(memory.FindPage(number + 1)->known[60], 0u);
+    EXPECT_EQ(memory.FindPage(number + 2), nullptr);
+  }
+}
+
+TEST(PageMemoryTest, WhatIsWrittenToTheHostStandsThereAndUnknownBytesDoNot) {
+  value::Store store;
+  PageStock stock;
+  PageMemory memory(store, kArenaWithHost, stock);
+  host_bytes[400] = host_bytes[401] = 9;
+  const auto address = reinterpret_cast<std::uint64_t>(host_bytes.data());
+  Page& page = *memory.FindPage(address / kPageBytes);
+  Put(page, 400, std::byte{5});
+  Put(page, 401, std::byte{6});
+  page.known[401 / 64] &= ~(std::uint64_t{1} << 401 % 64);
+
+  memory.CommitInPart(value::kNobody, store);
+  EXPECT_EQ(host_bytes[400], 5);
+  EXPECT_EQ(host_bytes[401], 9);
+  EXPECT_EQ(store.kept_bytes(), 0u);
+  memory.Commit(store);
+  EXPECT_EQ(host_bytes[401], 6);
 }
 
 }  // namespace
