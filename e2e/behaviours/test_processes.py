@@ -74,7 +74,7 @@ for kind in "pipe", "unix", "tcp":
 
 @pytest.fixture(scope="module")
 def timed(world):
-    """What parent and child measured, over each channel; twice the same job."""
+    """Returns the seconds that parent and child measured over each channel, in two runs of the same job."""
 
     def seconds():
         job = world.run(PARENT + CHANNELS, starts=0)

@@ -6,7 +6,7 @@ import subprocess
 import time
 
 import pytest
-from jobs import expect_complete, expect_failed, expect_same
+from jobs import expect_complete, expect_failed, expect_same, prediction_of
 from recordings import PIPELINE, SHARDED, record, replay
 
 # Data parallel, with a split communicator, a second stream, events, and waits in the middle of a step.
@@ -38,6 +38,23 @@ TWO_BOUNDS = """
     for step in range(9):
         torch.mm(a, b)
         x.add_(y)
+        torch.cuda.synchronize()
+"""
+
+# Two stages of four ranks, whose classes are found; what the ranks tell each other of themselves is guessed for the others.
+STAGES = """
+    stages = [dist.new_group(list(range(first, first + 4))) for first in (0, 4)]
+    layer = torch.nn.Linear(2048, 2048).cuda()
+    for step in range(9):
+        x = torch.randn(512, 2048, device="cuda")
+        if rank >= 4:
+            dist.recv(x, rank - 4)
+        out = layer(x)
+        if rank < 4:
+            dist.send(out.detach(), rank + 4)
+        out.square().mean().backward()
+        dist.all_reduce(layer.weight.grad, group=stages[rank // 4])
+        dist.all_gather_object([None] * 8, rank * rank)
         torch.cuda.synchronize()
 """
 
@@ -185,6 +202,34 @@ def test_a_replay_of_a_pipelined_program_equals_its_run(world, pipeline):
     slower = replay(world, document, file, slower_network)
     expect_complete(slower)
     assert mean(slower) > mean(run), f"with NICs of 50 Gbit/s {mean(slower)}, else {mean(run)}"
+
+
+def test_a_replay_of_a_folded_job_equals_its_run_and_runs_on_other_clusters(world):
+    folded = "folding: {mode: required}\n"
+    run, document, file = record(world, STAGES, ranks=4, servers=2, nccl=True, extra=folded)
+    again = expect_replay_to_equal(world, run, document, file)
+    folding = prediction_of(again)["folding"]
+    assert folding["live"] == [0, 3, 4, 7] and folding["classes"] == 2 and folding["mirrored"] == 4, (
+        f"folding: {folding}"
+    )
+    assert folding["guessedCollectives"] > 0, f"nothing was guessed: {folding}"
+
+    # The program on another cluster, and the recording there, say the same to the last digit.
+    def elsewhere(text):
+        server = "gpusPerServer: 4, gpuClock: 0.5, powerLimit: 400, nics: {count: 2, gbps: 50}"
+        return text.replace("gpusPerServer: 4", server)
+
+    world.count += 1
+    other = re.sub(r"metadata: \{name: \w+\}", f"metadata: {{name: job{world.count}}}", document)
+    other = world.server.run(elsewhere(other.replace(", recording: true", "")), seconds=300)
+    expect_same(world, other, replay(world, document, file, elsewhere))
+    assert mean(other) > mean(run), f"slower GPUs and NICs take {mean(other)}, the others {mean(run)}"
+
+    # The same number of ranks on other servers is a different job.
+    smaller = lambda text: text.replace("ervers: 2", "ervers: 4").replace("erServer: 4", "erServer: 2")
+    expect_failed(replay(world, document, file, smaller), "StartFailed", "8 ranks, 2 on a server", "8, 4 on a server")
+    whole = lambda text: text.replace("mode: required", "mode: off")
+    expect_failed(replay(world, document, file, whole), "StartFailed", "/spec/folding/mode", "was folded")
 
 
 def test_a_sweep_that_was_killed_goes_on_and_ranks_what_it_replayed_and_ran(world):

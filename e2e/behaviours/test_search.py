@@ -128,6 +128,72 @@ def test_a_search_that_was_killed_goes_on_and_runs_no_finished_point_twice(world
     assert sorted(search.journal()) == sorted({row["name"] for row in rows}), "a point was predicted twice"
 
 
+def clusters(world, **spec):
+    """A search over networks and clocks for two programs, which write down each time that they run."""
+    space = {"clock": [1, 0.5], "gbps": [100, 400], "parts": [1, 4], "gib": 1}
+    search = Search(world, constraints=[], space=space, **spec)
+    job = search.document["spec"]["job"]
+    server = {"preset": "dgx-h100", "gpusPerServer": 1, "gpuClock": "${clock}", "nics": {"gbps": "${gbps}"}}
+    job.update(cluster={"servers": 2, "server": server}, servers=2, ranksPerServer=1)
+    job["env"].append({"name": "RUNS", "value": str(search.folder / "runs")})
+    script = pathlib.Path(job["code"]["directory"]) / "script.py"
+    first = "'RANK' not in os.environ and os.environ['NODE_RANK'] == '0'"
+    note = f"import os\nif {first}:\n    open(os.environ['RUNS'], 'a').write('run\\n')\n"
+    script.write_text(note + script.read_text())
+    search.runs = lambda: (search.folder / "runs").read_text().count("run")
+    return search
+
+
+def test_points_that_differ_in_the_cluster_alone_are_replayed_and_say_what_runs_say(world):
+    predicted = {}
+    for replays, runs in (("auto", 2), ("off", 8)):
+        search = clusters(world, replays=replays)
+        rows = json.loads(search.run("-o", "json").stdout)["points"]
+        assert search.runs() == runs, f"replays {replays}: the program ran {search.runs()} times"
+        assert sum(row.get("replayed", False) for row in rows) == 8 - runs, f"{rows}"
+        of_this_machine = {"wallSeconds", "spentSeconds", "replayed"}
+        for row in rows:
+            told = {field: value for field, value in row.items() if field not in of_this_machine}
+            predicted.setdefault(row["name"], []).append(told)
+    assert len(predicted) == 8 and all(one == other for one, other in predicted.values()), f"{predicted}"
+    times = {row["iterationSeconds"] for row, _ in predicted.values()}
+    assert len(times) >= 4, f"all clusters are alike: {times}"
+
+
+def test_what_does_not_fit_another_gpu_is_not_replayed_but_runs(world):
+    search = clusters(world)
+    spec = search.document["spec"]
+    spec["space"] = {
+        "gpu": ["B200-SXM-180GB", "H100-SXM5-80GB"],
+        "clock": [1, 0.5],
+        "gib": 100,
+        "parts": 1,
+        "gbps": 400,
+    }
+    spec["job"]["cluster"]["server"]["gpu"] = "${gpu}"
+    rows = {row["name"]: row for row in json.loads(search.run("-o", "json").stdout)["points"]}
+    verdicts = {(row["point"]["gpu"][:4], row["point"]["clock"]): row["verdict"] for row in rows.values()}
+    assert verdicts["H100", 1] == verdicts["H100", 0.5] == "does not fit", f"{verdicts}"
+    assert verdicts["B200", 1] in ("best", "cannot be told apart") and verdicts["B200", 0.5] != "failed", f"{verdicts}"
+    assert all(row.get("neededMemoryBytes", 0) > 100 << 30 for row in rows.values() if row["verdict"] == "does not fit")
+    assert search.runs() == 2, f"{search.runs()} runs: one for the B200, and one that shows that the H100 is too small"
+
+
+def test_a_search_that_was_killed_behind_a_run_replays_it(world):
+    search = clusters(world)
+    with subprocess.Popen(search.command(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as first:
+        deadline = time.monotonic() + 300
+        while not list(search.results.glob("run-*.eidrec")) and time.monotonic() < deadline:
+            time.sleep(0.001)
+        first.kill()
+    assert search.runs() == 1, f"{search.runs()} runs when the first recording is there"
+    known = search.journal()
+    rows = json.loads(search.run("-o", "json").stdout)["points"]
+    assert len(rows) == 8 and all(row["phase"] == "Complete" for row in rows), f"{rows}"
+    assert search.runs() == 2, f"{search.runs()} runs of two programs; {known} were known at the kill"
+    assert sorted(search.journal()) == sorted({row["name"] for row in rows}), "a point was predicted twice"
+
+
 def test_a_search_stops_at_its_budget_and_says_what_it_has_not_tried(world):
     search = Search(world, budget={"points": 2})
     done = search.run()

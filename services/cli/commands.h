@@ -1,5 +1,5 @@
 // The commands of `eidolon`. Each registers its flags; the chosen one answers the exit status: 0
-// done, 1 failed, 2 wrong use, 3 (a job) fewer iterations than wanted.
+// done, 1 failed, 2 wrong use, 3 (a job) fewer iterations than wanted or (search ask) no value.
 #pragma once
 
 #include <functional>

@@ -72,6 +72,7 @@ Result<json> Follow(const Client& client, const FollowOptions& options, Terminal
     });
   }
   json last;
+  bool is_left = false;
   EventSplitter events;
   const auto done = client.Stream(path + "/events", [&](const std::string& text) {
     events.Add(text);
@@ -80,6 +81,8 @@ Result<json> Follow(const Client& client, const FollowOptions& options, Terminal
       if (event.type != "status") continue;
       last = json::parse(event.data, nullptr, /*allow_exceptions=*/false);
       terminal->ShowProgress(FormatProgress(last));
+      is_left = options.goes_on && !options.goes_on(last);
+      if (is_left) return false;
     }
     return true;
   });
@@ -87,7 +90,7 @@ Result<json> Follow(const Client& client, const FollowOptions& options, Terminal
   terminal->ShowProgress("");
   if (!done) return std::unexpected(done.error());
   const std::string phase = PhaseOf(last);
-  if (phase == "Complete" || phase == "Failed" || phase == "Interrupted") return last;
+  if (is_left || phase == "Complete" || phase == "Failed" || phase == "Interrupted") return last;
   return Fail(ErrorCode::kUnavailable,
               "the job '" + options.name + "' was deleted, or its controller stopped");
 }

@@ -1,6 +1,7 @@
 // Follows a job until it is over: its output, and its progress on a terminal.
 #pragma once
 
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -16,6 +17,8 @@ struct FollowOptions {
   std::string name;
   bool logs = true;
   bool prefix = false;  // Which server a line comes from.
+  // Decides by each status whether to go on; empty: yes. The job itself is not touched.
+  std::function<bool(const nlohmann::json& job)> goes_on = {};
 };
 
 // Exit status of a command that waited for a job.
@@ -33,7 +36,8 @@ nlohmann::json WithoutQuotedOutput(nlohmann::json job);
 // The path of a job's resource.
 std::string JobPath(const std::string& name_space, const std::string& name = "");
 
-// The job's document once it is over. kNotFound when it was deleted meanwhile.
+// The job's document once it is over, or as it was when `goes_on` was false. kNotFound when it was
+// deleted meanwhile.
 base::Result<nlohmann::json> Follow(const Client& client, const FollowOptions& options,
                                     Terminal* terminal);
 

@@ -28,15 +28,24 @@ base::Result<std::unique_ptr<Replays>> Replays::Start(EmbeddedOptions options) {
   return made;
 }
 
-base::Result<json> Replays::Predict(const json& document) {
+base::Result<json> Replays::Predict(const json& document,
+                                    const std::function<bool(const json& job)>& goes_on) {
   const auto created = client_->SendForJson({.method = "POST",
                                              .path = JobPath("default"),
                                              .body = document.dump(),
                                              .content_type = "application/json"});
   if (!created) return std::unexpected(created.error());
   Terminal terminal = Terminal::Standard(/*raw=*/false);
-  return Follow(*client_, {.name = (*created)["metadata"].value("name", ""), .logs = false},
-                &terminal);
+  const std::string name = (*created)["metadata"].value("name", "");
+  bool is_ended = false;
+  FollowOptions options = {.name = name, .logs = false};
+  if (goes_on) options.goes_on = [&](const json& job) { return !(is_ended = !goes_on(job)); };
+  auto job = Follow(*client_, options, &terminal);
+  if (!is_ended) return job;
+  const auto deleted = client_->Send({.method = "DELETE", .path = JobPath("default", name)});
+  // It may have been over by then, and is forgotten all the same.
+  if (!deleted) return std::unexpected(deleted.error());
+  return job;
 }
 
 base::Result<void> Replays::Fetch(const std::string& job, const std::string& what,

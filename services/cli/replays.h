@@ -1,6 +1,7 @@
 // Jobs run by this command itself, one after another, on services that it starts once.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -20,8 +21,11 @@ class Replays {
   static base::Result<std::unique_ptr<Replays>> Start(EmbeddedOptions options);
   ~Replays();
 
-  // The job's document once it is over; whatever became of it.
-  base::Result<nlohmann::json> Predict(const nlohmann::json& document);
+  // The job's document once it is over; whatever became of it. Where `goes_on` is false for a
+  // status, the job is ended, and the document is that with this status.
+  base::Result<nlohmann::json> Predict(
+      const nlohmann::json& document,
+      const std::function<bool(const nlohmann::json& job)>& goes_on = {});
   // A file that the last job of this name has left.
   base::Result<void> Fetch(const std::string& job, const std::string& what,
                            const std::string& file) const;

@@ -20,6 +20,8 @@ class ResultsLog {
   bool Has(const std::string& name) const { return rows_.contains(name); }
   // Requires: Has(name).
   const nlohmann::json& at(const std::string& name) const { return rows_.at(name); }
+  // By name, in the order of the alphabet.
+  const std::map<std::string, nlohmann::json>& rows() const { return rows_; }
   // Returns once the row is on the disk. Requires: row["name"] is a text.
   base::Result<void> Add(const nlohmann::json& row);
 

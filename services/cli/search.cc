@@ -70,7 +70,9 @@ std::string VerdictText(const json& row) {
 std::string ReasonText(const json& row) {
   const std::string why = TextAt(row, {"why"});
   const bool is_shown = controller::sweep::HasPrediction(row) && why.size() <= 10;
-  return is_shown || why.empty() ? "" : StrCat("  (", ToPrintableLine(why), ")");
+  const std::string told = row.value("told", false) ? " (told)" : "";
+  const std::string front = row.value("front", false) ? " (front)" : "";
+  return told + front + (is_shown || why.empty() ? "" : StrCat("  (", ToPrintableLine(why), ")"));
 }
 
 std::string CutText(const Findings& findings) {
@@ -86,6 +88,21 @@ std::string CutText(const Findings& findings) {
   return StrCat("  ", all, all == 1 ? " combination" : " combinations", ": ", cut, " cut",
                 reasons.empty() ? "" : StrCat(" (", reasons, ")"), ", ", findings.rows.size(),
                 " tried, ", findings.not_tried.size(), " not tried\n");
+}
+
+// The rules of a preset that cut, each with the framework's own check, and what others lack.
+std::string PresetText(const Findings& findings) {
+  if (findings.spec.preset.empty()) return "";
+  std::string text;
+  for (const Cut& cut : findings.grid.cuts) {
+    if (cut.points == 0 || cut.reason.empty()) continue;
+    text += StrCat("  ", findings.spec.preset, " refuses ", cut.points,
+                   cut.points == 1 ? " combination: " : " combinations: ",
+                   ToPrintableLine(cut.constraint), " (", ToPrintableLine(cut.reason), ")\n");
+  }
+  if (findings.spec.lacking.empty()) return text;
+  return text + StrCat("  Some of its rules need values that 'model' does not have: ",
+                       ToPrintableLine(base::Join(findings.spec.lacking, ", ")), "\n");
 }
 
 std::string ShellQuoted(const std::string& word) {
@@ -129,6 +146,7 @@ std::string SearchTable(const Findings& findings) {
             "\n";
   }
   text += CutText(findings);
+  text += PresetText(findings);
   text += ToPrintableLine(controller::search::SummaryOf(findings)) + "\n";
   if (const auto* best = controller::search::BestOf(findings)) {
     text +=
@@ -138,9 +156,13 @@ std::string SearchTable(const Findings& findings) {
 }
 
 std::string SearchCsv(const std::vector<json>& rows) {
+  std::vector<json> whole = rows;
+  for (json& row : whole) {
+    for (const char* name : {"front", "told"}) row[name] = row.value(name, false);
+  }
   return RowsCsv(
-      rows,
-      {.texts = {"verdict", "why", "phase", "reason"},
+      whole,
+      {.texts = {"verdict", "why", "lostTo", "front", "told", "phase", "reason"},
        .numbers = {"iterationSeconds", "iterationSecondsLow", "iterationSecondsHigh",
                    "iterationsPerSecond", "tokensPerSecond", "modelFlopsUtilization",
                    "peakMemoryBytes", "neededMemoryBytes", "memoryCapacityBytes", "headroomBytes",

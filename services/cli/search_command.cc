@@ -2,12 +2,16 @@
 // before the next point begins, and a point counts as found only when its row is on the disk, so a
 // search that was killed at any moment goes on and runs no finished point again. A row depends on
 // the job and the prices alone: objective, conditions, constraints, budget and further values may
-// change between two runs in one folder, and what was found still counts.
+// change between two runs in one folder, and what was found still counts. Which points the program
+// runs for, point_runner.h decides.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
+#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -15,14 +19,21 @@
 #include "services/base/text.h"
 #include "services/base/write_file.h"
 #include "services/cli/commands.h"
-#include "services/cli/replays.h"
+#include "services/cli/folder_lock.h"
+#include "services/cli/point_runner.h"
 #include "services/cli/results_log.h"
 #include "services/cli/run_document.h"
 #include "services/cli/search.h"
+#include "services/cli/search_ask.h"
 #include "services/cli/terminal.h"
 #include "services/controller/job/document.h"
+#include "services/controller/search/ask.h"
+#include "services/controller/search/front.h"
+#include "services/controller/search/goal.h"
+#include "services/controller/search/loss.h"
 #include "services/controller/search/outcome.h"
 #include "services/controller/search/points.h"
+#include "services/controller/search/run_part.h"
 #include "services/controller/search/search.h"
 #include "services/controller/shown/document_fields.h"
 
@@ -35,9 +46,12 @@ using base::Result;
 using base::StrCat;
 using controller::search::Findings;
 using controller::search::Grid;
+using controller::search::LossOf;
 using controller::search::ParsedSearch;
+using controller::search::PartialOf;
 using controller::search::Point;
 using controller::search::SearchSpec;
+using controller::search::WorstCaseOf;
 using controller::shown::NumberAt;
 using controller::shown::PhaseOf;
 using controller::shown::TextAt;
@@ -49,40 +63,73 @@ struct SearchFlags {
   std::string folder;  // Empty: beside the file.
   EmbeddedOptions embedded;
   std::string output = "table";
+  AskFlags ask;  // Of the subcommands for tuners.
 };
 
 // Runs the points of one search as far as its budget goes.
-class Searcher {
+class Searcher : public PointRows {
  public:
   Searcher(const SearchSpec& spec, const Grid& grid, const std::string& folder,
            EmbeddedOptions embedded)
-      : spec_(spec), grid_(grid), embedded_(std::move(embedded)), log_(folder + "/results.jsonl") {}
+      : spec_(spec),
+        grid_(grid),
+        folder_(folder),
+        runner_(std::move(embedded), folder,
+                spec.may_replay && controller::search::HasReplayedParameter(spec)),
+        log_(folder + "/results.jsonl") {}
 
   Result<Findings> Run() {
     CountKnown();
+    for (const Point& point : grid_.points) {
+      if (!point.problems.empty() || IsKnown(point)) continue;
+      if (auto done = PredictInBudget(point); !done) return std::unexpected(done.error());
+    }
+    // Points that were dropped may be the best ones by another objective.
+    Rows rivals = Rivals();
+    for (const Point& point : grid_.points) {
+      if (!point.problems.empty() || !IsKnown(point) || IsSettled(point, rivals)) continue;
+      if (auto done = PredictInBudget(point); !done) return std::unexpected(done.error());
+      rivals = Rivals();
+    }
     Findings findings = {.spec = spec_, .grid = grid_, .rows = {}, .not_tried = {}};
-    for (std::size_t i = 0; i < grid_.points.size(); ++i) {
-      const Point& point = grid_.points[i];
+    for (const Point& point : grid_.points) {
       if (!point.problems.empty()) {
         findings.rows.push_back(controller::search::RefusedRowOf(point));
-        continue;
-      }
-      if (!IsKnown(point) && IsBudgetSpent()) {
+      } else if (IsKnown(point) && IsSettled(point, rivals)) {
+        findings.rows.push_back(log_.at(point.name));
+      } else {
         findings.not_tried.push_back(point.name);
-        continue;
       }
-      if (!IsKnown(point)) {
-        std::fprintf(stderr, "eidolon: point %zu of %zu: %s\n", i + 1, grid_.points.size(),
-                     point.name.c_str());
-        if (auto done = Predict(point); !done) return std::unexpected(done.error());
-      }
-      findings.rows.push_back(log_.at(point.name));
     }
     controller::search::JudgeRows(spec_, &findings.rows);
+    controller::search::MarkFront(spec_, &findings.rows);
     return findings;
   }
 
+  // Other commands may have added rows since the last question, and do so in between.
+  Result<json> RowFor(const Point& point) override {
+    const auto lock = FolderLock::Take(folder_);
+    if (!lock) return std::unexpected(lock.error());
+    log_ = ResultsLog(folder_ + "/results.jsonl");
+    tried_ = 0;
+    spent_seconds_ = 0;
+    for (const auto& [name, row] : log_.rows()) Count(row);
+    // A tuner wants the whole value.
+    if (!IsKnown(point) || PartialOf(log_.at(point.name)) > 0) {
+      if (IsBudgetSpent()) return json();
+      if (auto done = Predict(point, {}); !done) return std::unexpected(done.error());
+    }
+    return log_.at(point.name);
+  }
+  Result<void> Keep(const json& row) override {
+    const auto lock = FolderLock::Take(folder_);
+    if (!lock) return std::unexpected(lock.error());
+    return log_.Add(row);
+  }
+
  private:
+  using Rows = std::vector<const json*>;
+
   // A row of a value that another type had, "4" and 4, is not the point's.
   bool IsKnown(const Point& point) const {
     if (!log_.Has(point.name)) return false;
@@ -98,6 +145,7 @@ class Searcher {
     }
   }
   void Count(const json& row) {
+    if (row.value("told", false)) return;  // It cost nothing here.
     ++tried_;
     spent_seconds_ += NumberAt(row, {"spentSeconds"});
   }
@@ -107,29 +155,77 @@ class Searcher {
             spent_seconds_ >= static_cast<double>(spec_.wall_seconds_max));
   }
 
-  Result<void> Predict(const Point& point) {
-    const std::int64_t begin_ns = clock_.MonotonicNs();
-    if (replays_ == nullptr) {
-      auto started = Replays::Start(embedded_);
-      if (!started) return std::unexpected(started.error());
-      replays_ = std::move(*started);
+  // The rows of points that others may lose to: with one objective, the best of those that can be
+  // chosen.
+  Rows Rivals() const {
+    Rows rivals;
+    for (const Point& point : grid_.points) {
+      if (!point.problems.empty() || !IsKnown(point)) continue;
+      const json& row = log_.at(point.name);
+      if (!controller::search::IsCandidate(spec_, row)) continue;
+      const bool loses = !rivals.empty() && !IsBetter(row, *rivals.front());
+      if (spec_.goals.empty() && loses) continue;
+      if (spec_.goals.empty()) rivals.clear();
+      rivals.push_back(&row);
     }
-    auto job =
-        replays_->Predict(controller::search::DocumentOf(point, StrCat("search", tried_ + 1)));
+    return rivals;
+  }
+  bool IsBetter(const json& one, const json& other) const {
+    const controller::search::Goal goal = {spec_.objective.maximize, spec_.objective.field};
+    const double difference = WorstCaseOf(one, goal) - WorstCaseOf(other, goal);
+    return goal.maximize ? difference > 0 : difference < 0;
+  }
+
+  // Returns whether the row says all that matters: its job was not ended early, or has lost.
+  // Requires: IsKnown(point).
+  bool IsSettled(const Point& point, const Rows& rivals) const {
+    const json& row = log_.at(point.name);
+    return PartialOf(row) == 0 || LossOf(spec_, row, rivals).has_value();
+  }
+
+  Result<void> PredictInBudget(const Point& point) {
+    if (IsBudgetSpent()) return {};
+    const auto number = static_cast<std::size_t>(&point - grid_.points.data()) + 1;
+    std::fprintf(stderr, "eidolon: point %zu of %zu: %s\n", number, grid_.points.size(),
+                 point.name.c_str());
+    if (spec_.look_iterations == 0) return Predict(point, {});
+    return Predict(point, [this, &point, rivals = Rivals()](const json& job) {
+      return !HasLost(point, job, rivals);
+    });
+  }
+
+  // Returns whether a job that runs, or is over soon, is one of a point that has lost.
+  bool HasLost(const Point& point, const json& job, const Rows& rivals) const {
+    const double measured = NumberAt(job, {"status", "prediction", "measuredIterations"});
+    const double wanted = NumberAt(job, {"status", "progress", "of"});
+    const bool is_looked_at = measured >= static_cast<double>(spec_.look_iterations) &&
+                              NumberAt(job, {"status", "progress", "iteration"}) < wanted;
+    if (!is_looked_at || PhaseOf(job) != "Running") return false;
+    return LossOf(spec_, controller::search::PartialRowOf(point, job, spec_), rivals).has_value();
+  }
+
+  // `goes_on`: Replays::Predict's.
+  Result<void> Predict(const Point& point, const std::function<bool(const json& job)>& goes_on) {
+    const std::int64_t begin_ns = clock_.MonotonicNs();
+    const auto predicted = runner_.Predict(point.job, goes_on);
     json row;
-    if (job) {
-      const std::string phase = PhaseOf(*job);
-      if (phase != "Complete" && phase != "Failed") {
+    if (predicted) {
+      const std::string phase = PhaseOf(predicted->job);
+      if (phase == "Running") {
+        row = controller::search::PartialRowOf(point, predicted->job, spec_);
+      } else if (phase != "Complete" && phase != "Failed") {
         return Fail(ErrorCode::kUnavailable, StrCat(point.name, " ended as ", phase,
                                                     "; the same command goes on with the search"));
+      } else {
+        row = controller::search::RowOf(point, predicted->job, spec_);
       }
-      row = controller::search::RowOf(point, *job, spec_);
-    } else if (job.error().code == ErrorCode::kInvalidArgument) {
+      if (predicted->replayed) row["replayed"] = true;
+    } else if (predicted.error().code == ErrorCode::kInvalidArgument) {
       Point refused = point;
-      refused.problems = {{"", job.error().message}};
+      refused.problems = {{"", predicted.error().message}};
       row = controller::search::RefusedRowOf(refused);
     } else {
-      return std::unexpected(job.error());
+      return std::unexpected(predicted.error());
     }
     row["spentSeconds"] = static_cast<double>(clock_.MonotonicNs() - begin_ns) * 1e-9;
     if (auto added = log_.Add(row); !added) return added;
@@ -139,10 +235,10 @@ class Searcher {
 
   const SearchSpec& spec_;
   const Grid& grid_;
-  EmbeddedOptions embedded_;
+  const std::string folder_;
+  PointRunner runner_;
   ResultsLog log_;
   base::SystemClock clock_;
-  std::unique_ptr<Replays> replays_;  // Null until a point has to run.
   std::size_t tried_ = 0;
   double spent_seconds_ = 0;
 };
@@ -172,6 +268,7 @@ Result<void> PrepareFolder(const std::string& folder, const json& document) {
   }
   json kept = json::object();
   for (const char* name : {"job", "price"}) kept[name] = document["spec"].value(name, json());
+  if (document["spec"].contains("preset")) kept["preset"] = document["spec"]["preset"];
   const std::string file = folder + "/job.json";
   const std::string text = kept.dump(2) + "\n";
   const auto before = ReadFile(file);
@@ -202,22 +299,47 @@ Result<void> WriteResults(const std::string& folder, const Findings& findings,
   return {};
 }
 
-int Search(const SearchFlags& flags, const Globals& globals) {
+// A document that can be searched, and the folder of its results.
+struct Opened {
+  ParsedSearch search;
+  json document;  // As it was read.
+  fs::path folder;
+};
+
+// Prints what is wrong.
+std::optional<Opened> Open(const SearchFlags& flags) {
   auto document = ReadDocument(flags.file);
-  if (!document) return PrintFailure(document.error());
+  if (!document) {
+    PrintFailure(document.error());
+    return std::nullopt;
+  }
   ParsedSearch search = controller::search::ParseSearch(*document);
-  if (!search.problems.empty()) return PrintProblems(flags.file, search.problems);
+  if (!search.problems.empty()) {
+    PrintProblems(flags.file, search.problems);
+    return std::nullopt;
+  }
   const fs::path file = fs::absolute(flags.file).lexically_normal();
   json job = {{"spec", std::move(search.spec.job)}};
   AnchorCodeDirectory(&job, file.parent_path().string());
   search.spec.job = std::move(job["spec"]);
+  fs::path folder = flags.folder.empty() ? file : fs::path(flags.folder);
+  if (flags.folder.empty()) folder.replace_extension("search");
+  return Opened{std::move(search), std::move(*document), fs::absolute(folder).lexically_normal()};
+}
+
+int Search(const SearchFlags& flags, const Globals& globals) {
+  const std::optional<Opened> opened = Open(flags);
+  if (!opened) return 1;
+  const ParsedSearch& search = opened->search;
   controller::job::Problems problems;
   const Grid grid = controller::search::MakeGrid(search.spec, &problems);
   if (!problems.empty()) return PrintProblems(flags.file, problems);
-  fs::path wanted = flags.folder.empty() ? file : fs::path(flags.folder);
-  if (flags.folder.empty()) wanted.replace_extension("search");
-  const std::string folder = fs::absolute(wanted).lexically_normal().string();
-  if (auto ready = PrepareFolder(folder, *document); !ready) return PrintFailure(ready.error());
+  const std::string folder = opened->folder.string();
+  if (auto ready = PrepareFolder(folder, opened->document); !ready) {
+    return PrintFailure(ready.error());
+  }
+  const auto lock = FolderLock::Take(folder);
+  if (!lock) return PrintFailure(lock.error());
   const auto findings = Searcher(search.spec, grid, folder, flags.embedded).Run();
   if (!findings) return PrintFailure(findings.error());
   const std::string name = search.metadata.name.empty() ? "best" : search.metadata.name;
@@ -232,6 +354,55 @@ int Search(const SearchFlags& flags, const Globals& globals) {
   std::fprintf(stderr, "eidolon: %s has table.csv, table.json%s\n", folder.c_str(),
                has_best ? " and best.yaml, the best job" : "");
   return has_best ? 0 : 1;
+}
+
+using Dialogue = Result<int> (*)(const SearchSpec& spec, const AskFlags& flags, std::istream& in,
+                                 std::ostream& out, PointRows* rows);
+
+int Converse(const SearchFlags& flags, Dialogue dialogue) {
+  const std::optional<Opened> opened = Open(flags);
+  if (!opened) return 1;
+  const std::string folder = opened->folder.string();
+  if (auto ready = PrepareFolder(folder, opened->document); !ready) {
+    return PrintFailure(ready.error());
+  }
+  const Grid none;  // The tuner proposes.
+  Searcher searcher(opened->search.spec, none, folder, flags.embedded);
+  const auto status = dialogue(opened->search.spec, flags.ask, std::cin, std::cout, &searcher);
+  return status ? *status : PrintFailure(status.error());
+}
+
+int PrintSpace(const SearchFlags& flags) {
+  const std::optional<Opened> opened = Open(flags);
+  if (!opened) return 1;
+  std::cout << controller::search::DescribeSearch(opened->search.spec).dump(2) << "\n";
+  return 0;
+}
+
+// Commands below search, whose flags for the document and the folder they share.
+void AddTunerCommands(CLI::App* search, const std::shared_ptr<SearchFlags>& flags, Action* action) {
+  CLI::App* space = search->add_subcommand(
+      "space", "print the parameters, constraints and objective as JSON, for a tuner");
+  space->callback([flags, action] { *action = [flags] { return PrintSpace(*flags); }; });
+  CLI::App* ask = search->add_subcommand(
+      "ask", "predict the points that a tuner proposes; answers are JSON, a line for each");
+  CLI::App* tell = search->add_subcommand(
+      "tell", "keep a result from elsewhere, such as a measurement, as that of a point");
+  for (CLI::App* command : {ask, tell}) {
+    auto* point = command->add_option("--point", flags->ask.point, "NAME=VALUE of each parameter");
+    auto* lines = command->add_flag("--lines", flags->ask.lines,
+                                    "read lines of JSON from standard input, one for each point");
+    lines->excludes(point);
+    command->fallthrough();
+    command->footer(
+        "Exit status: 0 done, 1 failed, 2 wrong use, 3 an answer has no value or a result was not "
+        "taken,\n130 interrupted.");
+  }
+  space->fallthrough();
+  tell->add_option("--result", flags->ask.result, "JSON: {\"iterationSeconds\": 1.7}");
+  ask->callback([flags, action] { *action = [flags] { return Converse(*flags, AnswerPoints); }; });
+  tell->callback([flags, action] { *action = [flags] { return Converse(*flags, TakeResults); }; });
+  search->require_subcommand(0, 1);
 }
 
 }  // namespace
@@ -251,7 +422,9 @@ void AddSearchCommand(CLI::App* app, const Globals* globals, Action* action) {
   search->add_option("-o,--output", flags->output, "table, csv or json")
       ->check(CLI::IsMember({"table", "csv", "json"}))
       ->capture_default_str();
-  search->callback([flags, globals, action] {
+  AddTunerCommands(search, flags, action);
+  search->callback([search, flags, globals, action] {
+    if (!search->get_subcommands().empty()) return;
     *action = [flags, globals] { return Search(*flags, *globals); };
   });
 }

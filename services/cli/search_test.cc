@@ -76,8 +76,9 @@ TEST_F(SearchTextTest, NoPointForgesALineOfTheTable) {
 TEST_F(SearchTextTest, ThePointsValuesLeadTheFileOfValues) {
   const std::string text = SearchCsv(findings_.rows);
 
-  EXPECT_THAT(text, HasSubstr("\"tp\",verdict,why,phase,reason,iterationSeconds,"));
-  EXPECT_THAT(text, HasSubstr("\n\"4\",\"best\",\"\",\"\",\"\",2,"));
+  EXPECT_THAT(text,
+              HasSubstr("\"tp\",verdict,why,lostTo,front,told,phase,reason,iterationSeconds,"));
+  EXPECT_THAT(text, HasSubstr("\n\"4\",\"best\",\"\",\"\",0,0,\"\",\"\",2,"));
   EXPECT_THAT(text, HasSubstr("\n\"1\",\"does not fit\",\"needs 84.0 GiB or more"));
 }
 

@@ -31,6 +31,14 @@ std::string_view WithoutRank(std::string_view line) {
   return end == line.npos ? line : line.substr(end + 3);
 }
 
+// torch.distributed puts the rank before each line of an exception that nobody has caught, and
+// before no other.
+bool TellsOfUncaughtRefusal(std::string_view line) {
+  const std::string_view own = WithoutRank(line);
+  return own.size() < line.size() && (own.starts_with("torch.OutOfMemoryError: ") ||
+                                      own.starts_with("torch.cuda.OutOfMemoryError: "));
+}
+
 // "train.py:40" of a traceback's line that names the user's own code: no installed package, no
 // module of Python, nothing that is generated.
 std::string OwnLineIn(std::string_view line) {
@@ -119,6 +127,8 @@ void Verdict::NoteErrorLine(const std::string& line) {
   }
   if (advice_.empty()) advice_ = AdviceFor(line);
   tells_of_kill_ = tells_of_kill_ || TellsOfKill(line);
+  is_ending_for_memory_ =
+      is_ending_for_memory_ || (refusal_.has_value() && TellsOfUncaughtRefusal(line));
   error_lines_.push_back(line);
   if (error_lines_.size() > kErrorLines) error_lines_.pop_front();
 }

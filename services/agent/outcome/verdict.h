@@ -61,6 +61,8 @@ class Verdict {
   void NoteRefusal(const Refusal& refusal) { refusal_ = refusal; }
   void NoteRefusedCall(const std::string& name, bool strict);
   void NoteErrorLine(const std::string& line);
+  // A rank is ending because an emulated device had no memory left, as its error output says.
+  bool is_ending_for_memory() const { return is_ending_for_memory_; }
   // Notes a rank that did not end well. The first counts, but one by SIGTERM only until another.
   void NoteRankDeath(const RankDeath& death);
   // Notes a rank whose parent collected it before its end was seen.
@@ -88,6 +90,7 @@ class Verdict {
   std::string Culprit(const std::optional<launch::ExitStatus>& command) const;
 
   std::optional<Refusal> refusal_;
+  bool is_ending_for_memory_ = false;
   std::optional<RankDeath> death_;
   std::optional<RankDeath> gone_;  // The first, when nothing was known of a death before.
   std::string lost_;               // The rank whose session was lost, as a sentence.

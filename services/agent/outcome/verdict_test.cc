@@ -207,6 +207,22 @@ TEST(VerdictTest, OutOfMemoryIsAResultWithNumbers) {
             "were booked");
 }
 
+TEST(VerdictTest, ARankEndsForMemoryWhenNobodyCatchesTheException) {
+  constexpr char kUncaught[] = "[rank2]: torch.OutOfMemoryError: CUDA out of memory.";
+  Verdict verdict;
+  verdict.NoteErrorLine(kUncaught);
+  EXPECT_FALSE(verdict.is_ending_for_memory()) << "no emulated GPU has refused anything";
+  verdict.NoteRefusal({.rank = 2});
+  verdict.NoteErrorLine("torch.OutOfMemoryError: CUDA out of memory.");
+  verdict.NoteErrorLine("[rank2]: caught torch.OutOfMemoryError: CUDA out of memory.");
+  EXPECT_FALSE(verdict.is_ending_for_memory()) << "a program may print what it has caught";
+
+  verdict.NoteErrorLine(kUncaught);
+
+  EXPECT_TRUE(verdict.is_ending_for_memory());
+  EXPECT_EQ(verdict.Judge(std::nullopt).reason, Reason::kOutOfMemory);
+}
+
 TEST(VerdictTest, AProgramThatSurvivesItsRefusalHasCompleted) {
   Verdict verdict;
   verdict.NoteRefusal({.rank = 2});

@@ -1,13 +1,16 @@
 // A recording has to replay on another cluster, so it keeps what the program asked and drops what
 // the simulation answered, but for the moments of answers. Values and replays of kernels are left
 // out, and so are queries: their answers depend on timing, and the records behind them show what
-// the program did. A question is noted before it is applied, since its answer follows it. Every
-// other record is noted once it has been applied, because it may wait for costs and come by again.
+// the program did. Without values nobody can tell at a replay which of them were guessed for
+// mirrored ranks, so these guesses are kept where the agent heard of them. A question is noted
+// before it is applied, since its answer follows it. Every other record is noted once it has been
+// applied, because it may wait for costs and come by again.
 #include "services/agent/recording/recorder.h"
 
 #include <cstring>
 
 #include "services/contract/recording/entry.h"
+#include "services/contract/ring/call_site.h"
 #include "services/contract/ring/record.h"
 
 namespace eidolon::agent::recording {
@@ -17,7 +20,8 @@ using wire::RecordKind;
 
 namespace {
 
-// Returns the size without what follows the parts that a replay needs.
+// Returns the size without what follows the parts that a replay needs. Where the program calls NCCL
+// stands behind a payload, and is added by NoteRecord.
 std::size_t KeptBytes(const ring::RecordView& record) {
   switch (record.header().kind) {
     case RecordKind::kDefineWork:
@@ -50,10 +54,14 @@ void Recorder::NoteRecord(const ring::RecordView& record) {
     }
     timed_.set(record.As<wire::WaitRecord>().slot);  // All begin with it.
   }
+  last_clock_ps_ = record.header().host_clock_ps;
   const std::size_t kept_bytes = KeptBytes(record);
-  const std::size_t bytes = kept::PaddedBytes(kept_bytes);
+  const std::string site =
+      kind == RecordKind::kCommunication ? wire::CallSiteOf(record.bytes) : std::string();
+  const std::size_t bytes = kept::PaddedBytes(kept_bytes + site.size());
   copy_.assign(bytes / 8, 0);
   std::memcpy(copy_.data(), record.bytes.data(), kept_bytes);
+  std::memcpy(reinterpret_cast<char*>(copy_.data()) + kept_bytes, site.data(), site.size());
   auto* header = reinterpret_cast<wire::RecordHeader*>(copy_.data());
   header->bytes = static_cast<std::uint32_t>(bytes);
   header->check = 0;
@@ -90,6 +98,22 @@ void Recorder::NoteAnswer(std::uint32_t slot, base::SimTime time) {
 void Recorder::NoteIteration(std::uint64_t sequence) {
   AddEntry(kept::EntryKind::kIteration, {},
            kept::IterationEntry{.header = {}, .sequence = sequence});
+}
+
+void Recorder::NoteGuess(const std::string& site) {
+  const wire::MarkRecord mark{.header = {.bytes = static_cast<std::uint32_t>(kept::PaddedBytes(
+                                             sizeof(wire::MarkRecord) + site.size())),
+                                         .kind = RecordKind::kGuessedValues,
+                                         .device = 0,
+                                         .host_clock_ps = last_clock_ps_,
+                                         .check = 0},
+                              .id = 0,
+                              .name_bytes = static_cast<std::uint32_t>(site.size()),
+                              .reserved = 0};
+  copy_.assign(mark.header.bytes / 8, 0);
+  std::memcpy(copy_.data(), &mark, sizeof(mark));
+  std::memcpy(reinterpret_cast<char*>(copy_.data()) + sizeof(mark), site.data(), site.size());
+  Add(std::as_bytes(std::span(copy_)));
 }
 
 void Recorder::Close(base::SimTime clock, bool ended) {

@@ -31,6 +31,8 @@ class Recorder {
   void NoteRecord(const ring::RecordView& record);
   // The thread that waits in `slot` was told of `time`.
   void NoteAnswer(std::uint32_t slot, base::SimTime time);
+  // What mirrored ranks put into a collective was guessed; `site`: where the program calls it.
+  void NoteGuess(const std::string& site);
   // A line of the output ended an iteration: `sequence` operations were issued before it.
   void NoteIteration(std::uint64_t sequence);
   // No more records. `ended`: the program ended by itself. Again: nothing.
@@ -48,6 +50,7 @@ class Recorder {
   kept::EntryWriter writer_;
   std::bitset<::eidolon::ring::kReplySlots> timed_;  // Slots with a question that is kept.
   std::vector<std::uint64_t> copy_;                  // Words for alignment.
+  std::uint64_t last_clock_ps_ = 0;                  // Of the last record that is kept.
   std::uint64_t queries_ = 0;
   bool closed_ = false;
   bool ended_ = false;

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "services/contract/recording/entry_reader.h"
+#include "services/contract/ring/call_site.h"
 #include "services/contract/ring/record.h"
 
 namespace eidolon::agent::recording {
@@ -69,6 +70,7 @@ class RecorderTest : public ::testing::Test {
       if (header.kind == RecordKind::kCommunication || header.kind == RecordKind::kDefineWork) {
         tailed_bytes_ = header.bytes;
       }
+      if (header.kind == RecordKind::kCommunication) site_ = wire::CallSiteOf((*entry)->bytes);
     }
     return all;
   }
@@ -83,6 +85,7 @@ class RecorderTest : public ::testing::Test {
   std::string bytes_;
   std::uint64_t queries_ = 0;
   std::uint32_t last_bytes_ = 0, tailed_bytes_ = 0;
+  std::string site_;  // Where a communication was called.
 };
 
 TEST_F(RecorderTest, KeepsRecordsAndTheAnswersThatMoveTheClock) {
@@ -110,6 +113,17 @@ TEST_F(RecorderTest, LeavesOutWhatTakesNoTimeAndCountsQueries) {
   EXPECT_EQ(queries_, 2u);
 }
 
+TEST_F(RecorderTest, KeepsWhatWasGuessedAtTheClockOfTheRecordBefore) {
+  Note(RecordKind::kLaunch, wire::LaunchRecord{{}, 1, 2});
+  recorder_->NoteGuess("train.py:40");
+  clock_ = 200;
+  Note(RecordKind::kLaunch, wire::LaunchRecord{{}, 1, 2});
+
+  EXPECT_EQ(Kept(), (std::vector<std::string>{Record(RecordKind::kLaunch, 100),
+                                              Record(RecordKind::kGuessedValues, 100),
+                                              Record(RecordKind::kLaunch, 200), "entry 2@9000"}));
+}
+
 TEST_F(RecorderTest, LeavesOutTheValuesOfCollectives) {
   wire::CommunicationOp op{};
   op.payload_bytes = 4096;
@@ -122,6 +136,25 @@ TEST_F(RecorderTest, LeavesOutTheValuesOfCollectives) {
 
   EXPECT_EQ(Kept().size(), 2u);
   EXPECT_EQ(tailed_bytes_, sizeof(wire::CommunicationRecord) + sizeof(op));
+  EXPECT_EQ(site_, "");
+}
+
+TEST_F(RecorderTest, KeepsWhereAProgramCommunicates) {
+  wire::CommunicationOp op{};
+  op.payload_bytes = 4096;
+  const std::string site = "train.py:40";
+  std::vector<std::byte> tail(sizeof(op) + 4096 + site.size());
+  std::memcpy(tail.data(), &op, sizeof(op));
+  std::memcpy(tail.data() + sizeof(op) + 4096, site.data(), site.size());
+  wire::CommunicationRecord record{};
+  record.op_count = 1;
+  record.payload_bytes = 4096;
+  Note(RecordKind::kCommunication, record, tail);
+
+  Kept();
+
+  EXPECT_EQ(site_, site);
+  EXPECT_EQ(tailed_bytes_, sizeof(wire::CommunicationRecord) + sizeof(op) + 16);
 }
 
 TEST_F(RecorderTest, KeepsNothingBehindItsEnd) {

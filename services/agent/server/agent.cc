@@ -323,6 +323,8 @@ void Agent::Housekeeping() {
     deaths_->Settle();
     return Judge(command_status_);
   }
+  // Python takes seconds to end a rank that has gigabytes of tensors, and says nothing new.
+  if (verdict_.is_ending_for_memory()) return Judge(std::nullopt);
   const bool has_lost = verdict_.has_rank_death() || verdict_.has_lost_session();
   const std::int64_t lost_ns = has_lost ? now - deaths_->first_ns() : 0;
   const bool moves = watch_.still_ns() < kRankGraceNs / 2;

@@ -238,10 +238,14 @@ void Agent::OnNetworkMessage(const network_v1::SessionResponse& message) {
     case network_v1::SessionResponse::kCommitted:
       OnCommitted(message);
       break;
-    case network_v1::SessionResponse::kValues:
+    case network_v1::SessionResponse::kValues: {
       impasse_.NoteValues();
-      for (const auto& [number, session] : processes_->all()) session->OnValues(message.values());
+      network_v1::Values values = message.values();
+      // What was guessed for mirrored ranks stands in the recording, which has no values.
+      if (job_->assignment.has_replay()) values.clear_guessed();
+      for (const auto& [number, session] : processes_->all()) session->OnValues(values);
       break;
+    }
     case network_v1::SessionResponse::kNotBefore:
       for (const auto& [number, session] : processes_->all()) {
         if (session->OnNotBefore(message.not_before())) session->AnswerMoments();

@@ -34,9 +34,7 @@ namespace {
 base::Result<void> CheckSize(const JobParts& job, const kept::RecordingFile& file) {
   const std::size_t world =
       std::size_t{job.assignment.servers()} * job.assignment.ranks_per_server();
-  std::size_t expected = world;
-  if (job.fold.is_folded()) expected = job.fold.live().size();
-  return file.CheckRanks(expected, world);
+  return file.CheckRanks(job.fold.live(), world);
 }
 
 // Returns what the host's work of each rank takes, in thousandths of what it took.

@@ -56,6 +56,7 @@ ApplyResult Session::Done(const base::Result<void>& done) {
 void Session::OnValues(const network::v1::Values& values) {
   if (!communicators_.OnValues(values) || values.guessed() == 0) return;
   usage_.NoteGuessedCollective(values.call_site());
+  if (recording_ != nullptr) recording_->NoteGuess(values.call_site());
 }
 
 void Session::StartDriving() {

@@ -42,8 +42,9 @@ class Fold {
   // False: every rank runs.
   bool is_folded() const { return ranks_ > 0; }
   std::uint32_t ranks() const { return ranks_; }
+  // Ascending; empty when every rank runs.
+  const std::vector<std::uint32_t>& live() const { return live_; }
   // Requires for all below: is_folded.
-  const std::vector<std::uint32_t>& live() const { return live_; }  // Ascending.
   const std::vector<Dimension>& dimensions() const { return dimensions_; }
   std::uint64_t mirrored_ranks() const { return ranks_ - live_.size(); }
   bool IsLive(std::uint32_t rank) const;

@@ -111,7 +111,9 @@ base::Result<void> RecordingFile::Sort(const std::vector<Block>& blocks) {
   return {};
 }
 
-base::Result<void> RecordingFile::CheckRanks(std::size_t ranks, std::size_t world) const {
+base::Result<void> RecordingFile::CheckRanks(std::span<const std::uint32_t> live,
+                                             std::size_t world) const {
+  const std::size_t ranks = live.empty() ? world : live.size();
   if (ranks_.size() != ranks) {
     return Fail(ErrorCode::kInvalidArgument,
                 StrCat("the recording has ", ranks_.size(), " ranks and the job has ", ranks,
@@ -121,6 +123,13 @@ base::Result<void> RecordingFile::CheckRanks(std::size_t ranks, std::size_t worl
     return Fail(ErrorCode::kInvalidArgument,
                 StrCat("the recording has a rank ", ranks_.back().header.rank,
                        ", and the ranks of the job end at ", world - 1));
+  }
+  for (std::size_t i = 0; i < live.size(); ++i) {
+    if (static_cast<std::uint32_t>(ranks_[i].header.rank) == live[i]) continue;
+    return Fail(
+        ErrorCode::kInvalidArgument,
+        StrCat("the recording has rank ", ranks_[i].header.rank, ", and the job has rank ", live[i],
+               " live in its place; what another rank does, a recording cannot tell"));
   }
   return {};
 }

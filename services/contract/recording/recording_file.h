@@ -34,9 +34,9 @@ class RecordingFile {
   // Returns them in the order of their ranks, each once.
   const std::vector<RecordedRank>& ranks() const { return ranks_; }
   std::uint64_t bytes() const { return bytes_; }
-  // Fails unless the ranks are those of a job that runs `ranks` of its `world`. What other ranks
-  // would do is not known.
-  base::Result<void> CheckRanks(std::size_t ranks, std::size_t world) const;
+  // Fails unless the ranks are those that run of a job of `world` ranks: `live`, ascending; empty:
+  // all of them. What other ranks would do is not known.
+  base::Result<void> CheckRanks(std::span<const std::uint32_t> live, std::size_t world) const;
 
  private:
   RecordingFile() = default;

@@ -175,10 +175,14 @@ TEST_F(RecordingTest, AnswersForAJobOfItsOwnRanksOnly) {
   const auto file = RecordingFile::Open(File());
   ASSERT_TRUE(file) << file.error().message;
 
-  EXPECT_TRUE(file->CheckRanks(2, 2));
-  EXPECT_THAT(file->CheckRanks(4096, 4096).error().message,
+  EXPECT_TRUE(file->CheckRanks({}, 2));
+  EXPECT_THAT(file->CheckRanks({}, 4096).error().message,
               HasSubstr("the recording has 2 ranks and the job has 4096; what a job of another"));
-  EXPECT_THAT(file->CheckRanks(2, 1).error().message, HasSubstr("a rank 1, and the ranks"));
+  const std::vector<std::uint32_t> live = {0, 1}, others = {0, 63};
+  EXPECT_TRUE(file->CheckRanks(live, 64));
+  EXPECT_THAT(file->CheckRanks(live, 1).error().message, HasSubstr("a rank 1, and the ranks"));
+  EXPECT_THAT(file->CheckRanks(others, 64).error().message,
+              HasSubstr("has rank 1, and the job has rank 63 live in its place"));
 }
 
 TEST_F(RecordingTest, APipeIsRefusedInsteadOfWaitedFor) {

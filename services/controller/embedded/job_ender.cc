@@ -75,24 +75,26 @@ void JobEnder::Conclude(std::int64_t uid, ActiveRun* run) {
 
 // Saves it with what was run and what was predicted, so that a replay can be compared.
 base::Result<void> JobEnder::SaveRecording(std::int64_t uid, const ActiveRun& run) {
-  nlohmann::json head;
+  nlohmann::json document;
   {
     const std::lock_guard lock(state_.mutex());
     const JobEntry& entry = *state_.table().Find(uid);
     const ClusterEntry* cluster =
         state_.table().FindCluster(entry.name_space, entry.spec.cluster_name);
     const bool refers = cluster != nullptr && !entry.spec.cluster;
-    head["job"] =
+    document =
         job::RecordedJob(entry.document, refers ? cluster->document["spec"] : nlohmann::json());
   }
   job::JobStatus status;
   run.FillIn(&status, state_.parts().clock.MonotonicNs());
-  head["status"] = ToJson(status);
-  return run.SaveRecording(head.dump(), state_.table().directory().recording_path(uid));
+  return run.SaveRecording(
+      job::RecordingHead(std::move(document), ToJson(status), run.parts().resolved),
+      state_.table().directory().recording_path(uid));
 }
 
 bool JobEnder::StartsAgain(JobEntry* entry, const ActiveRun& run, const job::Verdict& verdict) {
   if (entry->delete_when_over || state_.is_stopping()) return false;
+  if (!entry->spec.replay.recording.empty()) return false;  // No rank would do anything else.
   auto found = job::FindClasses(verdict, entry->fold_dimensions, run.run().ranks_differ_by());
   if (!found) return false;
   entry->fold_dimensions = std::move(found->dimensions);

@@ -15,6 +15,7 @@
 #include "services/base/log.h"
 #include "services/base/utc.h"
 #include "services/contract/recording/recording_file.h"
+#include "services/controller/job/recorded_job.h"
 #include "services/controller/place/free_port.h"
 #include "services/controller/place/run_directory.h"
 
@@ -27,13 +28,19 @@ using base::Result;
 namespace {
 
 // Called before an agent starts for each server that the job names: a recording of a few kilobytes
-// can name thousands.
-Result<void> CheckRecording(const job::ResolvedJob& resolved) {
-  const std::string& path = resolved.spec.replay.recording;
+// can name thousands. Folds the job as the recorded one.
+Result<void> CheckRecording(job::ResolvedJob* resolved) {
+  const std::string& path = resolved->spec.replay.recording;
   if (path.empty()) return {};
   const auto file = recording::RecordingFile::Open(path);
   if (!file) return std::unexpected(file.error());
-  return file->CheckRanks(resolved.live_ranks(), resolved.ranks());
+  job::Problems problems;
+  job::FoldAsRecorded(file->job(), resolved, &problems);
+  if (!problems.empty()) {
+    return base::Fail(base::ErrorCode::kInvalidArgument,
+                      "the recording does not answer for the job: " + job::Describe(problems));
+  }
+  return file->CheckRanks(resolved->fold.live(), resolved->ranks());
 }
 
 }  // namespace
@@ -122,7 +129,7 @@ Result<std::unique_ptr<ActiveRun>> JobStarter::Prepare(
     return base::Fail(base::ErrorCode::kInvalidArgument,
                       "the job does not fit its cluster any more: " + job::Describe(problems));
   }
-  if (auto fits = CheckRecording(resolved); !fits) return std::unexpected(fits.error());
+  if (auto fits = CheckRecording(&resolved); !fits) return std::unexpected(fits.error());
   auto directory = place::RunDirectory::Make(options_.run_root, resolved.servers);
   if (!directory) return std::unexpected(directory.error());
   auto log = store::JobLog::Open(state_.table().directory().log_path(uid), spec.log_bytes_max);

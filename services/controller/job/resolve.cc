@@ -1,9 +1,9 @@
 // Resolve settles sizes and FoldJob decides whether all ranks run. Both are pure but for the GPU
 // names and the amount of memory that they are given, and in embedded mode both run when a job
 // comes in and again when it starts, because the cluster or the free memory may have changed. On
-// Kubernetes the memory of nodes is unknown (0), so a job is folded only on request. Jitter and
-// recordings exclude folding: they need what each rank does by itself. The kernel's MemAvailable is
-// used, which counts caches that can be dropped.
+// Kubernetes the memory of nodes is unknown (0), so a job is folded only on request. Jitter
+// excludes folding: it needs what each rank does by itself. The kernel's MemAvailable is used,
+// which counts caches that can be dropped.
 #include "services/controller/job/resolve.h"
 
 #include <algorithm>
@@ -89,6 +89,7 @@ std::uint64_t AvailableMemory() {
 void FoldJob(std::uint64_t memory_bytes, std::span<const folding::Dimension> dimensions,
              ResolvedJob* resolved, Problems* problems) {
   const FoldingSpec& spec = resolved->spec.folding;
+  if (!resolved->spec.replay.recording.empty()) return;
   const bool does_not_fit =
       memory_bytes > 0 && resolved->ranks() * kRankBytes > memory_bytes && resolved->ranks() > 1;
   const bool folds = spec.mode == FoldingSpec::Mode::kRequired ||
@@ -99,12 +100,6 @@ void FoldJob(std::uint64_t memory_bytes, std::span<const folding::Dimension> dim
                          "needs a process for each rank, as each has delays of its own, and this "
                          "job is folded: leave it out, or run all ranks on enough memory "
                          "(folding: {mode: off})"});
-    return;
-  }
-  if (resolved->spec.recording) {
-    problems->push_back({"/spec/outputs/recording",
-                         "needs what every rank asks of its GPU, and this job is folded: leave it "
-                         "out, or run all ranks on enough memory (folding: {mode: off})"});
     return;
   }
   auto fold = folding::Fold::Make({.ranks = resolved->ranks(),

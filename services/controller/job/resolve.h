@@ -37,7 +37,8 @@ void CheckGpu(const ClusterSpec& cluster, const std::string& pointer, const Know
 std::uint64_t AvailableMemory();
 
 // Folds a job whose sizes are settled, where it asks for that, or where `memory_bytes` (0: not
-// known) do not hold a process for each rank.
+// known) do not hold a process for each rank. A replay is left as it is: its recording says which
+// ranks ran (recorded_job.h).
 void FoldJob(std::uint64_t memory_bytes, std::span<const folding::Dimension> dimensions,
              ResolvedJob* resolved, Problems* problems);
 

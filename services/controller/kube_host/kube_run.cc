@@ -12,6 +12,7 @@
 #include "services/controller/diagnosis/diagnosis.h"
 #include "services/controller/job/class_check.h"
 #include "services/controller/job/critical_path.h"
+#include "services/controller/job/recorded_job.h"
 
 namespace eidolon::controller::kube_host {
 namespace {
@@ -56,7 +57,7 @@ job::JobStatus KubeRun::Status(std::int64_t now_ns) {
 
 std::string KubeRun::Recorded(std::int64_t now_ns) {
   if (recorded_job.is_null()) return "";
-  return nlohmann::json({{"job", recorded_job}, {"status", job::ToJson(Status(now_ns))}}).dump();
+  return job::RecordingHead(recorded_job, job::ToJson(Status(now_ns)), resolved);
 }
 
 reconcile::RunFacts KubeRun::Facts(std::int64_t now_ns) {

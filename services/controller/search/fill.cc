@@ -98,10 +98,10 @@ void Fill(json* node, const sweep::SweepPoint& values, bool is_typed) {
 }  // namespace
 
 void CheckPlaceholders(const json& job, const std::string& pointer, const Space& space,
-                       job::Problems* problems) {
+                       std::span<const std::string> used_otherwise, job::Problems* problems) {
   std::vector<std::string> parameters;
   for (const auto& [name, values] : space) parameters.push_back(name);
-  std::set<std::string> used;
+  std::set<std::string> used(used_otherwise.begin(), used_otherwise.end());
   for (const auto& [field, value] : job.items()) {
     const bool is_filled = std::ranges::find(kFilled, field) != kFilled.end();
     VisitTexts(value, pointer + job::PointerTo(field), [&](const auto& text, const auto& at) {
@@ -128,6 +128,20 @@ void CheckPlaceholders(const json& job, const std::string& pointer, const Space&
         {StrCat(pointer.substr(0, slash), "/space", job::PointerTo(name)),
          StrCat("is used nowhere in the job: write ${", name, "} in one of ", kFilledText)});
   }
+}
+
+bool IsNamed(const json& job, const std::string& parameter) {
+  bool is_named = false;
+  for (const std::string_view field : kFilled) {
+    const auto found = job.find(field);
+    if (found == job.end()) continue;
+    VisitTexts(*found, "", [&](const auto& text, const auto& /*at*/) {
+      for (const Part& part : PartsOf(text)) {
+        is_named = is_named || (part.is_name && part.text == parameter);
+      }
+    });
+  }
+  return is_named;
 }
 
 json FillJob(json job, const sweep::SweepPoint& values) {

@@ -15,6 +15,10 @@
 #include "services/base/text.h"
 #include "services/controller/job/condition.h"
 #include "services/controller/job/status.h"
+#include "services/controller/search/front.h"
+#include "services/controller/search/goal.h"
+#include "services/controller/search/loss.h"
+#include "services/controller/search/range.h"
 #include "services/controller/search/report_field.h"
 #include "services/controller/shown/document_fields.h"
 #include "services/controller/sweep/rows.h"
@@ -44,23 +48,6 @@ void AddMemory(const json& prediction, json* row) {
   if (refused > 0) return;
   (*row)["headroomBytes"] = capacity - peak;
   (*row)["memoryHeadroom"] = (capacity - peak) / capacity;
-}
-
-// The range in which the objective lies, from worse to better as numbers, not as merit.
-struct Range {
-  double value = 0;
-  double low = 0;
-  double high = 0;
-};
-
-Range RangeOf(const json& row, const ReportField& field) {
-  const double value = NumberAt(row, {field.name.data()});
-  const double seconds = NumberAt(row, {"iterationSeconds"});
-  const double low = NumberAt(row, {"iterationSecondsLow"});
-  const double high = NumberAt(row, {"iterationSecondsHigh"});
-  if (field.band == Band::kNone || !(low > 0) || !(high > 0)) return {value, value, value};
-  if (field.band == Band::kTime) return {value, value * low / seconds, value * high / seconds};
-  return {value, value * seconds / high, value * seconds / low};
 }
 
 struct Verdict {
@@ -125,6 +112,30 @@ std::optional<Verdict> JudgeCandidate(const SearchSpec& spec, const json& row) {
   return std::nullopt;
 }
 
+void AddLoss(const Loss& loss, json* row) {
+  (*row)["lostTo"] = loss.to;
+  (*row)["bestCase"] = loss.best_case;
+  (*row)["winnersWorstCase"] = loss.worst_case;
+}
+
+// Judges the rows whose jobs were ended early. Which point beats them depends on the objective, so
+// that it is found anew.
+void JudgePartial(const SearchSpec& spec, std::vector<json>* rows) {
+  std::vector<const json*> candidates;
+  for (const json& row : *rows) {
+    if (IsChoosable(row)) candidates.push_back(&row);
+  }
+  for (json& row : *rows) {
+    const std::size_t measured = PartialOf(row);
+    if (measured == 0 || TextAt(row, {"verdict"}) != kDropped) continue;
+    const auto loss = LossOf(spec, row, candidates);
+    if (!loss) continue;
+    AddLoss(*loss, &row);
+    row["why"] = StrCat("after ", measured, measured == 1 ? " iteration " : " iterations ",
+                        Describe(*loss, spec.objective));
+  }
+}
+
 // Returns how far a value is from the best one, "+12.3 %".
 std::string Distance(double value, double best) {
   if (best == 0) return "";
@@ -170,6 +181,18 @@ json RowOf(const Point& point, const json& job, const SearchSpec& spec) {
   return row;
 }
 
+json PartialRowOf(const Point& point, json job, const SearchSpec& spec) {
+  const std::int64_t measured = shown::CountAt(job, {"status", "prediction", "measuredIterations"});
+  job["status"]["phase"] = "Complete";  // Rows have no prediction of jobs in other phases.
+  json row = RowOf(point, job, spec);
+  if (!row.contains("memoryCapacityBytes")) row.erase("headroomBytes");
+  row["phase"] = "Dropped";
+  row["reason"] = "Dropped";
+  row["message"] = "";
+  MarkPartial(static_cast<std::size_t>(measured), &row);
+  return row;
+}
+
 json RefusedRowOf(const Point& point) {
   json fields = json::object();
   for (const auto& [name, value] : point.values) fields[name] = value;
@@ -178,6 +201,10 @@ json RefusedRowOf(const Point& point) {
   std::ranges::replace(message, '\n', ';');
   return {{"name", point.name},  {"point", fields},    {"phase", "Refused"},
           {"reason", "Refused"}, {"message", message}, {"wallSeconds", 0}};
+}
+
+bool IsCandidate(const SearchSpec& spec, const json& row) {
+  return sweep::HasPrediction(row) && PartialOf(row) == 0 && !JudgeCandidate(spec, row);
 }
 
 void JudgeRows(const SearchSpec& spec, std::vector<json>* rows) {
@@ -193,6 +220,8 @@ void JudgeRows(const SearchSpec& spec, std::vector<json>* rows) {
     Verdict verdict = {0, field.band == Band::kNone ? kWorse : kSlower, ""};
     if (!sweep::HasPrediction(row)) {
       verdict = JudgeUnpredicted(row);
+    } else if (PartialOf(row) > 0) {
+      verdict = {1, kDropped, ""};
     } else if (auto why_not = JudgeCandidate(spec, row)) {
       verdict = std::move(*why_not);
     }
@@ -211,6 +240,11 @@ void JudgeRows(const SearchSpec& spec, std::vector<json>* rows) {
       judged.verdict.why = Distance(judged.range.value, best.value);
       if (judged.range.low <= best.high && best.low <= judged.range.high) {
         judged.verdict.text = kAlike;
+      } else {
+        const Goal goal = {spec.objective.maximize, spec.objective.field};
+        const json& winner = rows->front();
+        AddLoss({TextAt(winner, {"name"}), BestCaseOf(judged.row, goal), WorstCaseOf(winner, goal)},
+                &judged.row);
       }
     }
     judged.row["verdict"] = judged.verdict.text;
@@ -220,6 +254,7 @@ void JudgeRows(const SearchSpec& spec, std::vector<json>* rows) {
   if (!has_best) return;
   rows->front()["verdict"] = kBest;
   rows->front()["why"] = "";
+  JudgePartial(spec, rows);
 }
 
 const Point* BestOf(const Findings& findings) {
@@ -245,6 +280,12 @@ std::string SummaryOf(const Findings& findings) {
                                 : StrCat(alike.size(), alike.size() == 1 ? " other" : " others",
                                          " cannot be told apart from it: ", NamesOf(alike)));
   }
+  if (const auto dropped = NamesWith(findings.rows, kDropped).size(); dropped > 0) {
+    text += StrCat("; ", dropped, dropped == 1 ? " was" : " were", " dropped early");
+  }
+  if (!findings.spec.goals.empty()) {
+    text += StrCat("; on the Pareto front: ", NamesOf(FrontOf(findings.rows)));
+  }
   if (findings.not_tried.empty()) return text + ".";
   return text + StrCat("; ", findings.not_tried.size(),
                        findings.not_tried.size() == 1 ? " point was" : " points were",
@@ -256,6 +297,7 @@ json ToJson(const Findings& findings) {
   json cuts = json::array();
   for (const Cut& cut : findings.grid.cuts) {
     cuts.push_back({{"constraint", cut.constraint}, {"points", cut.points}});
+    if (!cut.reason.empty()) cuts.back()["reason"] = cut.reason;
   }
   const Objective& objective = findings.spec.objective;
   json out = {{"objective", {{objective.maximize ? "maximize" : "minimize", objective.field}}},
@@ -265,6 +307,10 @@ json ToJson(const Findings& findings) {
               {"notTried", findings.not_tried},
               {"alike", NamesWith(findings.rows, kAlike)},
               {"summary", SummaryOf(findings)}};
+  if (!findings.spec.goals.empty()) out["front"] = FrontOf(findings.rows);
+  if (!findings.spec.preset.empty()) {
+    out["preset"] = {{"name", findings.spec.preset}, {"lacking", findings.spec.lacking}};
+  }
   if (const Point* best = BestOf(findings)) {
     out["best"] = {{"name", best->name},
                    {"point", findings.rows.front()["point"]},

@@ -6,27 +6,27 @@
 #include <vector>
 
 #include "services/controller/search/points.h"
-#include "services/controller/search/search.h"
+#include "services/controller/search/spec.h"
+#include "services/controller/search/verdict.h"
 
 namespace eidolon::controller::search {
-
-// Verdicts of rows.
-inline constexpr char kBest[] = "best";
-inline constexpr char kAlike[] = "cannot be told apart";  // Its band and the best one's overlap.
-inline constexpr char kSlower[] = "slower";               // Or "worse", of objectives besides time.
-inline constexpr char kWorse[] = "worse";
-inline constexpr char kExcluded[] = "excluded";  // A condition of subjectTo does not hold.
-inline constexpr char kDoesNotFit[] = "does not fit";
-inline constexpr char kFailed[] = "failed";
 
 // The row of one point. `job` is the document of its job once that is over. It is what the journal
 // keeps, and depends on nothing but the point's job and the prices.
 nlohmann::json RowOf(const Point& point, const nlohmann::json& job, const SearchSpec& spec);
+// The row of a point whose job was ended with this status, since the point had lost.
+nlohmann::json PartialRowOf(const Point& point, nlohmann::json job, const SearchSpec& spec);
 // The row of a point whose job is refused before it begins.
 nlohmann::json RefusedRowOf(const Point& point);
 
-// Adds "verdict" and "why" to each row, and puts the best first, then by the objective what fits,
-// what is excluded, what does not fit, and what has failed.
+// Returns whether the row may be that of the best point: its job is over, it fits, it has the
+// objective's field, and the conditions hold.
+bool IsCandidate(const SearchSpec& spec, const nlohmann::json& row);
+
+// Adds "verdict" and "why" to each row, to one that is beaten for certain "lostTo", the name of the
+// point that beats it, "bestCase" and "winnersWorstCase", values of the objective; and puts the
+// best first, then by the objective what fits, what is excluded, what does not fit, and what has
+// failed.
 void JudgeRows(const SearchSpec& spec, std::vector<nlohmann::json>* rows);
 
 // The whole result as `eidolon search -o json` prints it.

@@ -161,6 +161,35 @@ TEST_F(OutcomeTest, ASpentBudgetNamesWhatWasNotTried) {
   EXPECT_EQ(document["best"]["point"]["tp"], 1);
 }
 
+TEST_F(OutcomeTest, ASlowerPointSaysWhichOneBeatsItAndByWhat) {
+  Add(1, CompleteJob(2, 40));
+  Add(2, CompleteJob(1, 40));
+  Judged();
+
+  const json& slower = findings_.rows.back();
+  EXPECT_EQ(slower["lostTo"], "tp=2");
+  EXPECT_DOUBLE_EQ(slower["bestCase"], 500 / 0.95);
+  EXPECT_DOUBLE_EQ(slower["winnersWorstCase"], 1000 / 1.05);
+  EXPECT_FALSE(findings_.rows.front().contains("lostTo"));
+}
+
+TEST_F(OutcomeTest, ADroppedPointIsNeverTheBestAndSaysWhatItLostTo) {
+  json running = CompleteJob(2, 40);
+  running["status"]["phase"] = "Running";
+  running["status"]["prediction"]["measuredIterations"] = 1;
+  running["status"]["prediction"].erase("memory");  // A job that runs does not say it.
+  spec_.objective.subject_to.push_back(*Expression::Parse("memoryHeadroom >= 0.05"));
+  grid_.points.push_back(PointOf(1));
+  findings_.rows.push_back(PartialRowOf(grid_.points.back(), running, spec_));
+  EXPECT_FALSE(IsCandidate(spec_, findings_.rows.back()));
+  Add(2, CompleteJob(1, 40));
+
+  EXPECT_THAT(Judged(), ElementsAre("tp=2 best", "tp=1 dropped"));
+  EXPECT_EQ(WhyOf("tp=1"),
+            "after 1 iteration at best 526.316 tokensPerSecond, where tp=2 has 952.381 at worst");
+  EXPECT_THAT(SummaryOf(findings_), HasSubstr("; 1 was dropped early."));
+}
+
 TEST_F(OutcomeTest, EqualPointsAreInTheOrderOfTheGrid) {
   for (const int tp : {4, 1, 2}) Add(tp, CompleteJob(1, 40));
 

@@ -43,6 +43,32 @@ void ResolveSizes(Point* point, Bindings* bindings) {
   (*bindings)[std::string(kWorld)] = std::int64_t{resolved.ranks()};
   (*bindings)[std::string(kServers)] = std::int64_t{resolved.servers};
   (*bindings)[std::string(kGpusPerServer)] = std::int64_t{resolved.cluster.gpus_per_server};
+  const json server = {{"gpu", resolved.cluster.gpu},
+                       {"gpusPerServer", resolved.cluster.gpus_per_server}};
+  point->target = {{"servers", resolved.servers}, {"cluster", {{"server", server}}}};
+}
+
+void BindFacts(const SearchSpec& spec, Bindings* bindings) {
+  for (const auto& [name, value] : spec.facts) (*bindings)[name] = ValueOf(value);
+  // An alias may be that of another one.
+  for (std::size_t pass = 0; pass < spec.aliases.size(); ++pass) {
+    for (const auto& [name, other] : spec.aliases) {
+      const auto found = bindings->find(other);
+      if (found != bindings->end()) (*bindings)[name] = found->second;
+    }
+  }
+}
+
+void AddWords(const SearchSpec& spec, const sweep::SweepPoint& values, json* job) {
+  if (!job->contains("command") || !(*job)["command"].is_array()) return;
+  for (const AddedWords& added : spec.words) {
+    for (const auto& [name, value] : values) {
+      if (name != added.parameter) continue;
+      const auto words = added.by_value.find(sweep::TextOf(value));
+      if (words == added.by_value.end()) continue;
+      for (const std::string& word : words->second) (*job)["command"].push_back(word);
+    }
+  }
 }
 
 // Returns which constraint cuts the point, or a problem of one; nothing: it remains.
@@ -55,8 +81,9 @@ std::optional<std::size_t> CutOf(const SearchSpec& spec, const Bindings& binding
     if (!is_bound) continue;
     const auto holds = constraint.Holds(bindings);
     if (!holds) {
+      const std::size_t brought = spec.reasons.size();
       problems->push_back(
-          {StrCat("/spec/constraints/", i),
+          {i < brought ? "/spec/preset" : StrCat("/spec/constraints/", i - brought),
            StrCat("'", constraint.text(), "' for ", name, ": ", holds.error().message)});
       return std::nullopt;
     }
@@ -106,30 +133,40 @@ Bindings BindingsOf(const sweep::SweepPoint& values) {
   return bindings;
 }
 
+MadePoint MakePoint(const SearchSpec& spec, sweep::SweepPoint values, job::Problems* problems) {
+  MadePoint made;
+  Point& point = made.point;
+  point.values = std::move(values);
+  point.name = sweep::NameOf(point.values);
+  point.job = FillJob(spec.job, point.values);
+  AddWords(spec, point.values, &point.job);
+  // A few ranks run, whatever memory there is, so that one machine's answer is another's.
+  if (!point.job.contains("folding")) point.job["folding"] = {{"mode", "required"}};
+  Bindings bindings = BindingsOf(point.values);
+  BindFacts(spec, &bindings);
+  ResolveSizes(&point, &bindings);
+  made.cut = CutOf(spec, bindings, point.name, problems);
+  return made;
+}
+
 Grid MakeGrid(const SearchSpec& spec, job::Problems* problems) {
   sweep::SweepSpec all;
   all.matrix = spec.space;
   Grid grid;
-  for (const Expression& constraint : spec.constraints) {
-    grid.cuts.push_back({.constraint = constraint.text(), .points = 0});
+  for (std::size_t i = 0; i < spec.constraints.size(); ++i) {
+    grid.cuts.push_back({.constraint = spec.constraints[i].text(),
+                         .points = 0,
+                         .reason = i < spec.reasons.size() ? spec.reasons[i] : ""});
   }
   for (sweep::SweepPoint& values : sweep::PointsOf(all)) {
     ++grid.combinations;
-    Point point;
-    point.values = std::move(values);
-    point.name = sweep::NameOf(point.values);
-    point.job = FillJob(spec.job, point.values);
-    // A few ranks run, whatever memory there is, so that one machine's answer is another's.
-    if (!point.job.contains("folding")) point.job["folding"] = {{"mode", "required"}};
-    Bindings bindings = BindingsOf(point.values);
-    ResolveSizes(&point, &bindings);
     const std::size_t before = problems->size();
-    const auto cut = CutOf(spec, bindings, point.name, problems);
+    MadePoint made = MakePoint(spec, std::move(values), problems);
     if (problems->size() > before) return grid;  // The others are likely to have the same one.
-    if (cut) {
-      ++grid.cuts[*cut].points;
+    if (made.cut) {
+      ++grid.cuts[*made.cut].points;
     } else {
-      grid.points.push_back(std::move(point));
+      grid.points.push_back(std::move(made.point));
     }
   }
   CheckPoints(grid, problems);

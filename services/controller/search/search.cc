@@ -10,7 +10,9 @@
 
 #include "services/base/text.h"
 #include "services/controller/job/fields.h"
+#include "services/controller/search/apply_preset.h"
 #include "services/controller/search/fill.h"
+#include "services/controller/search/preset.h"
 #include "services/controller/search/report_field.h"
 
 namespace eidolon::controller::search {
@@ -91,8 +93,19 @@ bool IsTakenName(std::string_view name) {
          FindReportField(name) != nullptr;
 }
 
-void ReadSpace(Fields* fields, SearchSpec* spec) {
+// Lists the values that a preset would try.
+json SpaceOf(const Preset& preset) {
+  json space = json::object();
+  for (const PresetParameter& parameter : preset.parameters) {
+    if (!parameter.values.is_null()) space[parameter.name] = parameter.values;
+  }
+  return space;
+}
+
+// `brought`: the space of a document that has none; null: it must have one.
+void ReadSpace(Fields* fields, const json& brought, SearchSpec* spec) {
   const json* space = fields->Find("space");
+  if (space == nullptr && !brought.is_null()) space = &brought;
   if (space == nullptr || !space->is_object() || space->empty()) {
     fields->Report("space", "is required: {NAME: [VALUE, ...]}, used in the job as ${NAME}");
     return;
@@ -117,6 +130,48 @@ void ReadSpace(Fields* fields, SearchSpec* spec) {
       fields->Report("space", StrCat("has more than ", kCombinationsMax,
                                      " combinations: give fewer values, or search in two steps"));
       return;
+    }
+  }
+}
+
+// Reads the names that have a value besides the parameters: sizes of the model.
+void ReadFacts(Fields* fields, SearchSpec* spec) {
+  const json* model = fields->Find("model");
+  if (model == nullptr) return;
+  auto entries = fields->Object("model");
+  if (!entries) return;
+  for (const auto& [name, value] : model->items()) {
+    entries->Ignore(name);
+    const bool is_searched =
+        std::ranges::find(spec->space, name, &Space::value_type::first) != spec->space.end();
+    if (!IsExpressionName(name)) {
+      entries->Report(name, "must be a name of letters, digits and _, not a digit first");
+    } else if (IsTakenName(name)) {
+      entries->Report(name, "is a name that expressions have already: choose another");
+    } else if (is_searched) {
+      entries->Report(name, "is a parameter of space: keep one of them");
+    } else if (!value.is_number() && !value.is_string() && !value.is_boolean()) {
+      entries->Report(name,
+                      "must be a number, a text or a truth, not " + job::DescribeValue(value));
+    } else {
+      spec->facts.emplace_back(name, value);
+    }
+  }
+}
+
+// Values of a parameter for which the preset has no words would all run the same command.
+void CheckAddedWords(Fields* fields, const SearchSpec& spec) {
+  for (const AddedWords& added : spec.words) {
+    std::vector<std::string> texts;
+    for (const auto& [text, words] : added.by_value) texts.push_back(text);
+    for (const auto& [name, values] : spec.space) {
+      if (name != added.parameter) continue;
+      for (const json& value : values) {
+        if (added.by_value.contains(sweep::TextOf(value))) continue;
+        fields->Report("space", StrCat(name, " has ", job::DescribeValue(value),
+                                       ", for which the preset has no words; it has them for ",
+                                       base::Join(texts, ", ")));
+      }
     }
   }
 }
@@ -183,8 +238,39 @@ void ReadObjective(Fields* fields, const Names& parameters, SearchSpec* spec) {
   objective->Finish();
 }
 
+// The objectives of a Pareto front.
+void ReadGoals(Fields* fields, SearchSpec* spec) {
+  if (!fields->Has("objectives")) return;
+  Names report;
+  for (const ReportField& field : ReportFields()) report.emplace_back(field.name);
+  const std::size_t before = fields->ProblemCount();
+  for (Fields& goal : fields->ObjectList("objectives")) {
+    const bool maximizes = goal.Has("maximize");
+    if (maximizes == goal.Has("minimize")) {
+      goal.Report("maximize", "or minimize is required, and only one of them");
+    }
+    const char* direction = maximizes ? "maximize" : "minimize";
+    if (goal.Has(direction)) {
+      spec->goals.push_back({maximizes, goal.Choice(direction, report, "")});
+    }
+    goal.Finish();
+  }
+  if (fields->ProblemCount() > before) return;
+  std::set<std::string> seen;
+  for (const Goal& goal : spec->goals) {
+    if (!seen.insert(goal.field).second)
+      fields->Report("objectives", "has " + goal.field + " twice");
+  }
+  if (spec->goals.size() < 2) {
+    fields->Report("objectives",
+                   "must have two or more, such as "
+                   "[{maximize: tokensPerSecond}, {maximize: memoryHeadroom}]");
+  }
+}
+
 void CheckPrices(Fields* fields, const SearchSpec& spec) {
   Names used = {spec.objective.field};
+  for (const Goal& goal : spec.goals) used.push_back(goal.field);
   for (const Expression& condition : spec.objective.subject_to) {
     used.insert(used.end(), condition.names().begin(), condition.names().end());
   }
@@ -202,13 +288,15 @@ void ReadBudget(Fields* fields, SearchSpec* spec) {
       budget->Integer("points", {1, static_cast<std::int64_t>(kCombinationsMax)}, 0));
   spec->wall_seconds_max =
       static_cast<std::uint64_t>(budget->Integer("wallSeconds", {1, 1'000'000'000}, 0));
+  spec->look_iterations = static_cast<std::size_t>(budget->Integer("look", {1, 100'000}, 0));
   if (budget->Has("parallel")) {
     budget->Report("parallel", "is not supported yet: points run one after another");
   }
   budget->Finish();
 }
 
-void ReadJob(Fields* fields, SearchSpec* spec) {
+// `preset`: null: there is none.
+void ReadJob(Fields* fields, const Preset* preset, SearchSpec* spec) {
   const json* job = fields->Find("job");
   if (job == nullptr || !job->is_object()) {
     fields->Report("job", job == nullptr ? "is required: the spec of a SimulationJob"
@@ -218,7 +306,10 @@ void ReadJob(Fields* fields, SearchSpec* spec) {
   }
   spec->job = *job;
   const std::string pointer = fields->pointer() + "/job";
-  CheckPlaceholders(*job, pointer, spec->space, fields->problems());
+  if (preset != nullptr) ApplyPreset(*preset, spec);
+  Names used;
+  for (const AddedWords& added : spec->words) used.push_back(added.parameter);
+  CheckPlaceholders(spec->job, pointer, spec->space, used, fields->problems());
   Fields entries(*job, pointer, fields->problems());
   for (const char* name : {"suspend", "ttlSecondsAfterFinished", "replay", "outputs"}) {
     if (!entries.Has(name)) continue;
@@ -227,23 +318,35 @@ void ReadJob(Fields* fields, SearchSpec* spec) {
   }
 }
 
+Names NamesOfConstraints(const SearchSpec& spec, Names known) {
+  for (const std::string_view name : {kWorld, kGpusPerServer, kServers}) known.emplace_back(name);
+  for (const auto& [name, value] : spec.facts) known.push_back(name);
+  for (const auto& [name, other] : spec.aliases) known.push_back(name);
+  return known;
+}
+
 SearchSpec ReadSpec(Fields* fields) {
   SearchSpec spec;
-  ReadSpace(fields, &spec);
+  std::optional<Preset> preset;
+  if (fields->Has("preset")) spec.preset = fields->Choice("preset", PresetNames(), "");
+  if (!spec.preset.empty()) preset = LoadPreset(spec.preset);
+  ReadSpace(fields, preset ? SpaceOf(*preset) : json(), &spec);
   Names parameters;
   for (const auto& [name, values] : spec.space) parameters.push_back(name);
-  ReadJob(fields, &spec);
-  Names known = parameters;
-  for (const std::string_view name : {kWorld, kGpusPerServer, kServers}) known.emplace_back(name);
-  spec.constraints = ReadExpressions(fields, "constraints", known);
+  ReadFacts(fields, &spec);
+  ReadJob(fields, preset ? &*preset : nullptr, &spec);
+  CheckAddedWords(fields, spec);
+  std::vector<Expression> own =
+      ReadExpressions(fields, "constraints", NamesOfConstraints(spec, parameters));
+  spec.constraints.insert(spec.constraints.end(), own.begin(), own.end());
   ReadObjective(fields, parameters, &spec);
+  ReadGoals(fields, &spec);
   spec.prices = sweep::ReadPrices(fields);
   CheckPrices(fields, spec);
   ReadBudget(fields, &spec);
-  for (const char* name : {"preset", "proposer"}) {
-    if (fields->Has(name)) {
-      fields->Report(name, "is not supported yet: give parameters and constraints yourself");
-    }
+  spec.may_replay = fields->Choice("replays", {"auto", "off"}, "auto") == "auto";
+  if (fields->Has("proposer")) {
+    fields->Report("proposer", "is not supported yet: 'eidolon search ask' answers a tuner");
   }
   fields->Finish();
   return spec;

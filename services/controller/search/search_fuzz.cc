@@ -7,6 +7,7 @@
 #include "services/base/check.h"
 #include "services/controller/job/document.h"
 #include "services/controller/search/points.h"
+#include "services/controller/search/search.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace eidolon::controller;

@@ -126,7 +126,19 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"Outputs", "/spec/job/outputs", {{"recording", true}}, "/spec/job/outputs: cannot"},
         Wrong{"Parallel", "/spec/budget/parallel", 4,
               "/spec/budget/parallel: is not supported yet"},
-        Wrong{"Preset", "/spec/preset", "megatron", "/spec/preset: is not supported yet"},
+        Wrong{"Preset", "/spec/preset", "megatron",
+              "/spec/preset: 'megatron' is not known. Allowed: deepspeed"},
+        Wrong{"OneObjective", "/spec/objectives", json::array({{{"maximize", "gpus"}}}),
+              "/spec/objectives: must have two or more"},
+        Wrong{"ObjectiveTwice", "/spec/objectives",
+              json::array({{{"maximize", "gpus"}}, {{"minimize", "gpus"}}}),
+              "/spec/objectives: has gpus twice"},
+        Wrong{"ObjectiveOfNone", "/spec/objectives",
+              json::array({{{"maximize", "gpus"}}, {{"maximize", "speed"}}}),
+              "/spec/objectives/1/maximize: 'speed'"},
+        Wrong{"ObjectivesWithoutPrice", "/spec/objectives",
+              json::array({{{"maximize", "gpus"}}, {{"minimize", "costPerUnit"}}}),
+              "/spec/price: is required for costPerUnit"},
         Wrong{"UnknownSpecField", "/spec/constraint", json::array({"tp < 2"}),
               "/spec/constraint: unknown field, did you mean 'constraints'?"},
         Wrong{"NegativePrice", "/spec/price", {{"A100", -1}}, "/spec/price/A100: must be what"}),
@@ -179,7 +191,7 @@ TEST(SearchTest, TheSchemaDescribesWhatIsAccepted) {
   // Fields that are refused by name are known, and have no effect to describe.
   std::set<std::string> spec = AllowedAt("/spec");
   std::set<std::string> budget = AllowedAt("/spec/budget");
-  EXPECT_EQ(spec.erase("preset") + spec.erase("proposer") + budget.erase("parallel"), 3u);
+  EXPECT_EQ(spec.erase("proposer") + budget.erase("parallel"), 2u);
 
   EXPECT_EQ(spec, DescribedAt("/properties"));
   EXPECT_EQ(budget, DescribedAt("/properties/budget/properties"));

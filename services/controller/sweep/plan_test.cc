@@ -239,7 +239,7 @@ TEST_F(SweepReplayTest, ARunThatFailedFailsItsPoints) {
 }
 
 TEST_F(SweepReplayTest, WhatCannotBeRecordedRunsForEachPoint) {
-  refused_["s-run1"] = "folded jobs are not recorded";
+  refused_["s-run1"] = "no recording for jobs with jitter";
 
   EXPECT_THAT(Step(), ElementsAre("s-p1", "s-run2", "s-p3"));
 }

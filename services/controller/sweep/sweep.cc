@@ -335,11 +335,10 @@ json ReplaySpecOf(const json& spec, const std::string& recording) {
   json replay = json::object();
   for (const char* name :
        {"cluster", "clusterRef", "servers", "ranksPerServer", "command", "env", "iterations",
-        "hostModel", "variation", "variationSeed", "values", "limits", "replay"}) {
+        "hostModel", "variation", "variationSeed", "values", "limits", "folding", "replay"}) {
     if (spec.contains(name)) replay[name] = spec[name];
   }
   if (replay.contains("values") && replay["values"].is_object()) replay["values"].erase("declared");
-  replay["folding"] = {{"mode", "off"}};
   replay["replay"]["recording"] = recording;
   return replay;
 }

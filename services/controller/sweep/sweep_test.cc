@@ -77,14 +77,15 @@ TEST(SweepTest, KnowsWhatARecordingAnswers) {
 TEST(SweepTest, AReplayKeepsWhatSaysHowToPredict) {
   const json spec = {{"cluster", {{"servers", 2}}},        {"workingDirectory", "/gone"},
                      {"outputs", {{"recording", true}}},   {"hostModel", {{"kind", "fixed"}}},
-                     {"values", {{"declared", "a list"}}}, {"replay", {{"hostFactor", 2}}}};
+                     {"values", {{"declared", "a list"}}}, {"replay", {{"hostFactor", 2}}},
+                     {"folding", {{"livePerClass", 1}}}};
 
   json replay = ReplaySpecOf(spec, "/a.eidrec");
 
   EXPECT_EQ(replay, json({{"cluster", {{"servers", 2}}},
                           {"hostModel", {{"kind", "fixed"}}},
                           {"values", json::object()},
-                          {"folding", {{"mode", "off"}}},
+                          {"folding", {{"livePerClass", 1}}},
                           {"replay", {{"hostFactor", 2}, {"recording", "/a.eidrec"}}}}));
   replay["replay"].erase("hostFactor");
   replay["variation"] = "none";
