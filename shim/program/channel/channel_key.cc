@@ -1,12 +1,12 @@
-// Both ends of a pipe have one inode, which is its key. An end of a Unix socket has an inode of its
-// own, and the kernel tells the peer's only to whoever asks its socket monitor (sock_diag(7)): a
-// direction is named by the inode of the end that writes, so that only readers ask, once for each
-// socket. A connection that nobody has accepted yet has no inode at the far end; nothing can have
-// been read from there either. TCP connections are named by their two addresses.
+// Both ends of a pipe have one inode, which is its key. Each end of a Unix socket has its own
+// inode, and only the kernel's socket monitor (sock_diag(7)) returns that of the peer. A direction
+// is therefore named by the inode of the writing end, so that only readers query the monitor, once
+// for each socket. The far end of a connection that is not yet accepted has no inode; nothing can
+// have been read from there either. TCP connections are named by their two addresses.
 //
-// Whether a descriptor is a file, which most are, takes one fstat. What a socket is stays true as
-// long as it lives, and inodes of sockets are not given twice for a long time: keys of sockets are
-// remembered by inode.
+// One fstat recognizes files, which are most descriptors. A socket keeps its kind as long as it
+// lives, and the kernel does not reuse inodes of sockets for a long time: their keys are cached by
+// inode.
 #include "shim/program/channel/channel_key.h"
 
 #include <linux/netlink.h>

@@ -177,7 +177,8 @@ int SleepUntilJobReaches(SimTime end, std::int64_t ns, std::int64_t* slept_ns) n
     bool interrupted = false;
     if (virtual_sleep.Wait(kLookNs, &interrupted) != VirtualSleep::State::kWaiting) break;
     if (!interrupted) continue;
-    *slept_ns = real::MonotonicNs() - begin;
+    // A short sleep may have lasted longer than it was to last.
+    *slept_ns = std::min(real::MonotonicNs() - begin, ns);
     return EINTR;
   }
   return 0;
