@@ -21,6 +21,7 @@ from sampling import GROUPS, group_of
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SINCE = "EIDOLON_TEST_SINCE"
 ALL_GROUPS = frozenset(range(GROUPS))
+WORKING_DAY_SECONDS = 8 * 3600
 
 
 def cache_folder():
@@ -60,6 +61,11 @@ class Git:
 
     def committed(self, base):
         return self.paths("diff", "--name-only", "--no-renames", "-z", base, "HEAD", "--")
+
+    def a_working_day_before(self):
+        """The newest commit of the first-parent line that is a working day older than HEAD, or None."""
+        at = self.line("log", "-1", "--format=%ct", "HEAD")
+        return at and self.line("rev-list", "-1", "--first-parent", f"--before={int(at) - WORKING_DAY_SECONDS}", "HEAD")
 
     def counting(self):
         """Commits of the first-parent line that count, from the first one; None if the line is cut off."""
@@ -147,6 +153,12 @@ def groups_of(git, base, uncommitted):
     return frozenset(number % GROUPS for number in numbers or {len(counting) - 1})
 
 
+def newest_groups(git):
+    """The group of HEAD, or of the newest commit before it that counts; of no repository the first one."""
+    parent = git.line("rev-parse", "--verify", "HEAD^")
+    return groups_of(git, parent, ()) if parent else frozenset({0})
+
+
 def write_groups(groups):
     numbers = ", ".join(str(group + 1) for group in sorted(groups))
     return f"group{'s' * (len(groups) > 1)} {numbers} of {GROUPS}"
@@ -170,14 +182,15 @@ def change_since(git, base, why):
 
 
 def without_a_base(git, why, again):
-    """The change for parts that have passed nowhere. Those that build again take the newest commit as the change: they run
-    most of what the release build runs, and take longest where no cache knows a base."""
-    parent = git.line("rev-parse", "--verify", "HEAD^") if again else None
-    if parent is None:
+    """The change for parts that have passed nowhere: that of the last eight hours before HEAD. Those that build again take
+    the newest commit as the change: they run most of what the release build runs, and take longest with cold caches."""
+    base = git.line("rev-parse", "--verify", "HEAD^") if again else git.a_working_day_before()
+    if base is None:
         return Change(everything=True, sentence=f"{why}: everything counts as changed")
-    change = change_since(git, parent, "the newest commit")
-    change.groups = change.groups or groups_of(git, parent, {"changed"})
-    change.sentence = f"{why}: what {git.head()[:12]} changes, and {write_groups(change.groups)}"
+    what = f"what {git.head()[:12]} changes" if again else "what the last eight hours have changed"
+    change = change_since(git, base, what)
+    change.groups = change.groups or groups_of(git, base, {"changed"})
+    change.sentence = f"{why}: {what} ({len(change.paths)} files), and {write_groups(change.groups)}"
     return change
 
 

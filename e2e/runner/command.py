@@ -2,10 +2,11 @@
 
 Without --all a part runs as a whole when a changed file can affect it; of the others a quarter of the tests runs. What
 has changed: everything since --since, else since $EIDOLON_TEST_SINCE, else since the newest commit that passed on this
-machine. Parts run beside each other as far as there are processors; one that fails does not stop the others unless they
-stand on it. A part's output goes to build/test-logs/PART.log; when it fails, what its failed tests printed is shown.
-At most three failed tests are run again at the end, each alone and three times. A run passes with two that pass then, unless
-one was flaky in the last ten runs; with --all it does not.
+machine, else in the last eight hours. Parts run beside each other as far as there are processors; one that fails does not
+stop the others unless they stand on it. A part's output goes to build/test-logs/PART.log; when it fails, what its failed
+tests printed is shown. At most three failed tests are run again at the end, each alone and three times. A run passes with
+two that pass then, unless one was flaky in the last ten runs; with --all it does not. A run that would take longer than
+--minutes samples its longest parts, or leaves them out; it names them, and the next run takes them whole.
 """
 
 import argparse
@@ -20,9 +21,11 @@ import sys
 import time
 
 from runner import change, flaky, history, programs, selection
-from runner.parts import CORES, LOGS, PROVIDERS, ROOT, all_parts, environment_name, provisions, whole
+from runner.limit import MINUTES, Limit, longest
+from runner.parts import CORES, LOGS, PROVIDERS, ROOT, all_parts, environment_name, provisions, some, whole
 from runner.processes import Processes, processor_seconds, shown
 from runner.schedule import Schedule, Task, simulate
+from sampling import GROUPS
 
 VARIABLES = {"torch": "EIDOLON_PYTHON_PACKAGES", "cuda12": "EIDOLON_OLDER_PACKAGES"}
 
@@ -40,12 +43,17 @@ def arguments(words=None):
     parser.add_argument(
         "--only", default="", metavar="PART,...", help="these parts, as a whole unless --since is given"
     )
+    parser.add_argument(
+        "--minutes", type=float, help=f"how long the run may take; {MINUTES} without --all and --only, else no limit"
+    )
     parser.add_argument("--list", action="store_true", help="print the parts and end")
     parser.add_argument("--plan", action="store_true", help="print what would run, why and for how long, and end")
     parser.add_argument("--history", action="store_true", help="print the slowest and the failed tests of this machine")
     parser.add_argument("--write", action="store_true", help="with --history: also into e2e/README.md")
     a = parser.parse_args(words)
     a.only = [name for name in a.only.split(",") if name]
+    if a.minutes is None and not a.all and not a.only:
+        a.minutes = MINUTES
     if a.write and not a.history:
         parser.error("--write goes with --history")
     if unknown := set(a.only) - {part.name for part in all_parts()}:
@@ -56,13 +64,15 @@ def arguments(words=None):
 class Run:
     """A run of the chosen parts. `choices`: what of each, by name."""
 
-    def __init__(self, parts, choices, record, rows=(), strict=False):
-        """`rows`: the history. `strict`: no test may be flaky."""
+    def __init__(self, parts, choices, record, rows=(), strict=False, minutes=None, groups=frozenset({0})):
+        """`rows`: the history. `strict`: no test may be flaky. `groups`: of the sample of a part that is shortened."""
         self.choices, self.record, self.strict = choices, record, strict
         self.flaky_before = history.flaky_tests(history.read(newest=history.RUNS_FOR_FLAKY))
         self.parts = {part.name: part for part in provisions([part for part in parts if part.name in choices])}
         self.expected = history.expected_seconds(rows)
         self.schedule = Schedule([self.task(part) for part in self.parts.values()])
+        self.limit, self.groups = Limit(minutes and minutes * 60, CORES), groups
+        self.shortened, self.late = [], []
         self.variables = dict(os.environ, PYTHONDONTWRITEBYTECODE="1")
         self.packages = {}  # The folder of an environment's packages, by its name.
         self.processes = Processes(LOGS, ROOT)
@@ -80,12 +90,37 @@ class Run:
     def go(self):
         atexit.register(self.processes.end)
         while True:
+            self.keep_within_limit(time.monotonic())
             for task in self.schedule.due(time.monotonic()):
                 self.start(self.parts[task.name])
             if self.schedule.is_over():
                 break
             self.finish(self.ended.get())
         self.repeat_failed()
+
+    def keep_within_limit(self, now):
+        while self.limit.is_exceeded(self.schedule, now) and (task := longest(self.divisible())):
+            part = self.parts[task.name]
+            self.choices[part.name] = some(part, self.groups, why="a sample, for lack of time")
+            self.schedule.waiting[part.name] = self.task(part)
+            self.shortened.append(part.name)
+            print(f"     {part.name} is sampled, for lack of time", flush=True)
+        while self.limit.is_exceeded_by_far(self.schedule, now) and (task := longest(self.last())):
+            self.schedule.leave_out(task.name)
+            self.late.append(task.name)
+            print(f"LATE {task.name:16} not run, for lack of time", flush=True)
+
+    def divisible(self):
+        """The waiting suites of which much more is to run than a sample."""
+        waiting = [self.parts[name] for name in self.schedule.waiting]
+        names = [part.name for part in waiting if part.suite and part.turn is None]
+        small = 1.4 * len(self.groups) / GROUPS
+        return [self.schedule.waiting[name] for name in names if self.choices[name].share > small]
+
+    def last(self):
+        """The waiting parts on which no other stands."""
+        needed = {name for task in self.schedule.waiting.values() for name in task.needs}
+        return [task for name, task in self.schedule.waiting.items() if name not in needed]
 
     def start(self, part):
         choice = self.choices.get(part.name)
@@ -98,6 +133,7 @@ class Run:
 
     def finish(self, ended):
         name = ended.part.name
+        self.limit.learn(self.schedule.running[name][0].seconds, ended.seconds)
         dropped = self.schedule.ended(name, ended.good)
         if ended.good:
             self.made(name)
@@ -111,7 +147,7 @@ class Run:
         if name in self.choices:
             self.passed += ended.results.passed
             self.starts += ended.results.starts_of_torch()
-            self.names += [name] if ended.good else []
+            self.names += [name] if ended.good and name not in self.shortened else []
             self.record.add(name, ended.results.tests, ended.seconds, ended.good, ended.choice.share)
         self.failed += ended.results.failed
 
@@ -233,7 +269,9 @@ def print_end(run, a, started, worked, left_out):
         print(f"     not affected, and not sampled this time: {', '.join(left_out)}")
     print(f"     all parts together {seconds / 60:5.1f} min; {CORES} processors were busy for {share:.0%} of it")
     print(f"     starts of torch: {run.starts}")
-    print(f"{run.passed} passed, {run.failed} failed, {len(left_out)} skipped")
+    if not_whole := [*run.shortened, *run.late]:
+        print(f"     not run as a whole, for lack of time: {', '.join(not_whole)}; the next run takes them whole")
+    print(f"{run.passed} passed, {run.failed} failed, {len(left_out) + len(run.late)} skipped")
 
 
 def main(words=None):
@@ -259,8 +297,9 @@ def main(words=None):
     print("\n".join(f"     {line}" for line in chosen.lines), flush=True)
     commit, is_clean = git.head(), git.uncommitted() == set()
     record = history.History(commit and commit + ("" if is_clean else "+"), LOGS)
-    run = Run(parts, choices, record, rows, a.all)
+    run = Run(parts, choices, record, rows, a.all, a.minutes, change.newest_groups(git))
     if a.plan:
+        run.keep_within_limit(time.monotonic())
         print_plan(run, choices, parts)
         return 0
     print(f"     about {simulate(list(run.schedule.tasks.values()), CORES)[1] / 60:.0f} min", flush=True)
@@ -276,5 +315,6 @@ def main(words=None):
     # With --only and --since a part may have run for less than it has to run for.
     says = not (a.only and a.since) and commit and is_clean
     if says and git.head() == commit and git.uncommitted() == set():
-        change.record(commit, run.names, not run.failed and not a.only and not a.quick, a.all)
+        whole_run = not (run.failed or run.shortened or run.late or a.only or a.quick)
+        change.record(commit, run.names, whole_run, a.all)
     return 1 if run.failed else 0

@@ -113,6 +113,10 @@ class Schedule:
                 del self.waiting[task.name]
             self.failed.update(task.name for task in lost)
 
+    def leave_out(self, name):
+        """Forgets a waiting task on which no other stands."""
+        del self.waiting[name]
+
     def is_over(self):
         return not self.waiting and not self.running
 

@@ -24,20 +24,23 @@ class Repository:
         self.folder.mkdir()
         self.git("init", "-q", "-b", "main")
 
-    def git(self, *words):
+    def git(self, *words, environment=None):
         names = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
         command = ["git", "-C", self.folder, *names, *words]
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+        done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+        return done.stdout.strip()
 
     def write(self, path):
         file = self.folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(os.urandom(8).hex())
 
-    def commit(self, path=BUILT):
+    def commit(self, path=BUILT, hours=None):
+        """Commits a change of the file. `hours`: of the day on which, if not now."""
         self.write(path)
         self.git("add", "-A")
-        self.git("commit", "-q", "-m", path)
+        at = {} if hours is None else {"GIT_COMMITTER_DATE": f"2026-01-01T{hours:02}:30:00Z"}
+        self.git("commit", "-q", "-m", path, environment=os.environ | at)
         return self.git("rev-parse", "HEAD")
 
     def passed(self, commit, whole=True, every=False, parts=("format",)):
@@ -176,6 +179,20 @@ def test_without_a_base_everything_counts_and_sanitizers_take_the_newest_commit(
     assert again.paths == {"shim/vendor/nccl/a.cc"}
     assert again.groups == {1}
     assert "what " in again.sentence and "group 2 of 4" in again.sentence
+
+
+def test_without_a_base_the_last_eight_hours_count(repository):
+    repository.commit("services/old.cc", hours=1)
+    repository.commit("services/base/a.cc", hours=2)
+    repository.commit("shim/b.cc", hours=9)
+    repository.commit("shim/c.cc", hours=10)
+
+    found, again = repository.find()
+
+    assert found.paths == {"shim/b.cc", "shim/c.cc"}
+    assert found.groups == {2, 3}
+    assert "no ancestor has passed here: what the last eight hours have changed (2 files)" in found.sentence
+    assert again.paths == {"shim/c.cc"}
 
 
 def test_without_a_base_sanitizers_are_sampled_after_a_commit_of_documents(repository):

@@ -38,9 +38,9 @@ def suite_that_fails(name="suite", script=FAILS):
     return Part(name, ("sh", "-c", script, "sh"), 1, suite="behaviours")
 
 
-def run(made, choices=None, strict=False, cores=2):
+def run(made, choices=None, strict=False, cores=2, **more):
     choices = choices or {part.name: Choice("", command=part.command) for part in made}
-    found = command.Run(made, choices, history.History("abc", command.LOGS), strict=strict)
+    found = command.Run(made, choices, history.History("abc", command.LOGS), strict=strict, **more)
     found.schedule.room = cores + 0.5
     found.go()
     return found
@@ -193,6 +193,38 @@ def test_with_all_a_flaky_test_fails_the_run(alone):
     found = alone(PASSES, strict=True)
 
     assert (found.failed, len(found.flaky), found.names) == (1, 1, [])
+
+
+def suite_that_says_its_words(name, seconds):
+    script = f"echo $@ > {name}.words; shift $(($# - 2)); {PASSES}"
+    return Part(name, ("sh", "-c", script, "sh"), seconds, suite="behaviours")
+
+
+def test_a_run_that_would_take_too_long_samples_its_longest_suites(folders, capsys):
+    made = [suite_that_says_its_words("long", 300), suite_that_says_its_words("short", 30), shell("other", "true", 60)]
+
+    found = run(made, minutes=5, groups=frozenset({2}))
+
+    assert found.failed == 0
+    assert found.shortened == ["long"] and found.late == []
+    assert found.names == ["short", "other"] or found.names == ["other", "short"]
+    assert "--sample 2/4" in (folders / "long.words").read_text()
+    assert "--sample" not in (folders / "short.words").read_text()
+    assert "long is sampled, for lack of time" in capsys.readouterr().out
+
+
+def test_a_part_for_which_no_time_is_left_is_named_and_not_recorded(capsys):
+    found = run([shell("long", "true", 600, processors=2), shell("short", "true", 10)], minutes=5)
+
+    assert found.late == ["long"]
+    assert found.names == ["short"]
+    assert "LATE long             not run, for lack of time" in capsys.readouterr().out
+
+
+def test_a_part_is_left_out_before_what_it_stands_on():
+    found = run([shell("build", "true", 600), shell("test", "true", 600, needs=("build",))], minutes=5)
+
+    assert found.late == ["test", "build"]
 
 
 def test_parts_of_programs_are_expected_to_take_as_long_as_their_chosen_tests(monkeypatch):
