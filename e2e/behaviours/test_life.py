@@ -242,6 +242,38 @@ def test_nothing_of_a_run_outlives_it_when_it_is_killed(world):
     await_that(f"{list((folder / 'tmp').iterdir())} are gone", lambda: not list((folder / "tmp").iterdir()))
 
 
+NEVER_REPEATS = """
+import ctypes, time
+import torch
+size = 0
+while True:
+    size += 1
+    x = torch.ones(size, size % 7 + 1, device="cuda")
+    for _ in range(size): x = x * 2
+    if size == 5:
+        ctypes.CDLL("libcuda.so.1").cuMulticastCreate(None, None)
+        x = torch.ones(4096, 4096, device="cuda")
+        print("at work", bool((x @ x)[0, 0] > 0), flush=True)
+    time.sleep(0.001)
+"""
+
+
+def test_an_interrupted_run_reports_what_was_learned_before_the_first_iteration(world):
+    folder = world.fresh_folder()
+    (folder / "script.py").write_text(NEVER_REPEATS)
+    command = [world.build / "bin" / "eidolon", "run", "--", "python", "script.py"]
+    with open(folder / "out", "w") as out, open(folder / "err", "w") as err:
+        run = subprocess.Popen(command, cwd=folder, env=environment_of(world.python), stdout=out, stderr=err)
+    await_that("the program works", lambda: "at work" in (folder / "out").read_text())
+    run.send_signal(signal.SIGINT)
+
+    assert run.wait(60) == 130
+    report = (folder / "out").read_text()
+    assert "Interrupted" in report and "whole program" in report, report
+    assert "cuMulticastCreate x1" in report and "script.py:12" in report, report
+    assert "interrupted; this result is partial: 0 iteration(s) measured" in (folder / "err").read_text()
+
+
 def test_a_rank_inherits_its_standard_streams_only(world):
     job = world.completed("""
         import os

@@ -15,7 +15,7 @@ TELLING_SECONDS = 30  # Parts that are expected to take less say nothing about t
 
 
 class Limit:
-    """When a run has to end, and the pace of the machine. `seconds`: None for no limit."""
+    """Holds when a run has to end, and the pace of the machine. `seconds`: None for no limit."""
 
     def __init__(self, seconds, cores, now=None):
         self.seconds, self.cores = seconds, cores

@@ -23,7 +23,7 @@ class Part:
 
     name: str
     command: tuple
-    seconds: int  # Of two idle processors for all of it, for runs whose machine has no history.
+    seconds: int  # Of two idle processors for all of it, for runs whose machine has no history, nor a compiler cache.
     processors: float = 1  # That it keeps busy.
     needs: tuple = ()
     environments: tuple = ()  # torch, cuda12
@@ -137,12 +137,12 @@ def all_parts():
     return [
         *style(),
         Part("apigen", ("shim/api/apigen", "--verify"), 10, CORES, **older, turn=1),
-        Part("build-release", ("e2e/build", "release"), 127, CORES, environments=("torch",), packages=(BUILDING,),
+        Part("build-release", ("e2e/build", "release"), 480, CORES, environments=("torch",), packages=(BUILDING,),
              minutes=45, always=True),
         *of_release(),
-        *sanitized("asan", 250, 180),
+        *sanitized("asan", 840, 180),
         Part("fuzz", programs("fuzz", "asan"), 142, CORES, needs=("build-asan",), programs=True, again=True, shows=6),
-        *sanitized("tsan", 96, 245),
+        *sanitized("tsan", 360, 245),
     ]  # fmt: skip
 
 
@@ -221,7 +221,7 @@ def provisions(due):
     if "torch" in environments and any(part.name == "build-release" for part in due) and not has_environment():
         # Sources that do not need the environment are compiled while it is installed.
         made.append(
-            Part(EARLY, ("e2e/build", "--without-shim", "release"), 480, CORES, needs=("packages",), minutes=45)
+            Part(EARLY, ("e2e/build", "--without-shim", "release"), 1150, CORES, needs=("packages",), minutes=45)
         )
     names = {part.name for part in made}
     placed = []

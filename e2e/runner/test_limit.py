@@ -1,4 +1,4 @@
-"""What a run leaves out that would take too long."""
+"""A run that would take too long shortens or leaves out parts."""
 
 import pytest
 

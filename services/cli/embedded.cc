@@ -98,8 +98,8 @@ std::string Embedded::MakeLink() { return parts_->controller->MakeLink(); }
 
 bool Embedded::owns_gpu() const { return parts_->timing->owns_gpu(); }
 
-Result<void> Embedded::Stop() {
-  auto stopped = parts_->controller->Stop();
+Result<void> Embedded::Stop(const std::function<void()>& before_rest_ends) {
+  auto stopped = parts_->controller->Stop(before_rest_ends);
   parts_->simulators->Shutdown();
   return stopped;
 }

@@ -2,6 +2,7 @@
 // through Unix sockets, which are this user's alone.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -40,8 +41,9 @@ class Embedded {
   // Returns whether work is measured on a GPU here.
   bool owns_gpu() const;
   // Interrupts running jobs and waits for their agents; ends streams. The error tells which results
-  // could not be stored.
-  base::Result<void> Stop();
+  // could not be stored. `before_rest_ends` is called when jobs have their last status; REST still
+  // answers then.
+  base::Result<void> Stop(const std::function<void()>& before_rest_ends = {});
 
  private:
   struct Parts;

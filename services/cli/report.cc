@@ -344,6 +344,26 @@ std::string FormatSureness(const json& prediction) {
   return text;
 }
 
+// Returns what is known of a program that has not ended an iteration yet.
+std::string FormatUnanswered(const json& job) {
+  const json& status = At(job, {"status"});
+  const double launches = NumberAt(status, {"progress", "launches"});
+  std::string text = StrCat("; ", FormatCount(launches), launches == 1 ? " launch" : " launches");
+  const json& prediction = At(status, {"prediction"});
+  if (const double reads = NumberAt(prediction, {"unknownReads"}); reads > 0) {
+    text += StrCat("; ", FormatCount(reads), reads == 1 ? " unknown read" : " unknown reads");
+    const json& sources = At(prediction, {"unknownReadSources"});
+    const std::string line =
+        sources.is_array() && !sources.empty() ? TextAt(sources.front(), {"line"}) : "";
+    if (!line.empty()) text += ", most at " + line;
+  }
+  const json& calls = At(prediction, {"unsupportedCalls"});
+  if (calls.is_array() && !calls.empty()) {
+    text += StrCat("; '", TextAt(calls.front(), {"name"}), "' is not supported");
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string FormatReport(const json& job) {
@@ -392,7 +412,10 @@ std::string FormatProgress(const json& job) {
   if (At(progress, {"remainingSeconds"}).is_number()) {
     text += "  " + FormatSpan(NumberAt(progress, {"remainingSeconds"})) + " left";
   }
-  return text + "  virtual " + FormatSeconds(NumberAt(progress, {"virtualSeconds"}));
+  text += "  virtual " + FormatSeconds(NumberAt(progress, {"virtualSeconds"}));
+  if (NumberAt(progress, {"iteration"}) == 0) text += FormatUnanswered(job);
+  const std::string waiting = TextAt(progress, {"waiting"});
+  return text + (waiting.empty() ? "" : "; nothing moves: " + waiting);
 }
 
 }  // namespace eidolon::cli

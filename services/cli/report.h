@@ -15,7 +15,9 @@ std::string FormatReport(const nlohmann::json& job);
 // A header and a line per job.
 std::string FormatTable(const std::vector<nlohmann::json>& jobs);
 
-// "llama  iteration 4 of 8  [=====     ]  50 %  41 s left  virtual 9.8 s"
+// "llama  iteration 4 of 8  [=====     ]  50 %  41 s left  virtual 9.8 s". Before the first
+// iteration ends, also how much was launched and which host reads and calls have no answer; when
+// nothing moves, what is waited for.
 std::string FormatProgress(const nlohmann::json& job);
 
 }  // namespace eidolon::cli

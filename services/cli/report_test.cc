@@ -449,6 +449,25 @@ TEST(ReportTest, ProgressLineHasABarAndTheRemainingTime) {
       "llama  iteration 4 of 8  [==========..........]  50 %  3 min 20 s left  virtual 9.800 s");
 }
 
+TEST(ReportTest, ProgressLineBeforeAnIterationSaysWhatHasNoAnswer) {
+  json job = json::parse(R"({"metadata": {"name": "llama"}, "status": {
+      "progress": {"iteration": 0, "of": 3, "percent": 0, "virtualSeconds": 9.8, "launches": 12345},
+      "prediction": {"unknownReads": 2, "unknownReadSources": [{"line": "train.py:40"}],
+                     "unsupportedCalls": [{"name": "cufftExecC2C", "count": 3}]}}})");
+  EXPECT_EQ(FormatProgress(job),
+            "llama  iteration 0 of 3  [....................]  0 %  virtual 9.800 s; 12 345 "
+            "launches; 2 unknown reads, most at train.py:40; 'cufftExecC2C' is not supported");
+
+  job["status"]["progress"]["iteration"] = 1;
+  EXPECT_EQ(FormatProgress(job).find("launches"), std::string::npos);
+}
+
+TEST(ReportTest, ProgressLineSaysWhatIsWaitedFor) {
+  const json job = json::parse(R"({"metadata": {"name": "llama"}, "status": {"progress":
+      {"iteration": 1, "of": 3, "waiting": "rank 0 (pid 7, python) sleeps"}}})");
+  EXPECT_TRUE(FormatProgress(job).ends_with("; nothing moves: rank 0 (pid 7, python) sleeps"));
+}
+
 TEST(ReportTest, TableHasALinePerJob) {
   EXPECT_EQ(FormatTable({CompleteJob()}),
             "NAMESPACE   NAME    STATE      PROGRESS   ITERATION   THROUGHPUT        CREATED\n"

@@ -52,15 +52,6 @@ struct RunCommandFlags {
   bool must_measure = false;  // Without a GPU there is nothing to do.
 };
 
-// The job as it stood when the user interrupted it; nothing when no iteration was measured by then.
-std::optional<json> PartialResult(const Client& client, const std::string& name) {
-  auto job = client.SendForJson({.method = "GET", .path = JobPath("default", name)});
-  if (!job) return std::nullopt;
-  const auto measured = json::json_pointer("/status/prediction/measuredIterations");
-  if (!job->contains(measured) || job->at(measured) == 0) return std::nullopt;
-  return std::move(*job);
-}
-
 struct Followed {
   Result<json> job;
   bool interrupted = false;
@@ -77,17 +68,16 @@ Followed FollowOrInterrupt(const Client& client, const FollowOptions& options, T
   });
   bool interrupted = false;
   while (!done && !interrupted) interrupted = signals->WaitFor(kSignalPollMs).has_value();
-  std::optional<json> partial;
-  if (interrupted) {
-    partial = PartialResult(client, options.name);
-    (void)embedded->Stop();
+  if (!interrupted) {
+    follower.join();
+    return {std::move(*result)};
   }
+  Result<json> partial = base::Fail(base::ErrorCode::kUnavailable, "interrupted twice");
+  (void)embedded->Stop([&] {
+    partial = client.SendForJson({.method = "GET", .path = JobPath("default", options.name)});
+  });
   follower.join();
-  if (!interrupted) return {std::move(*result)};
-  if (partial) return {std::move(*partial), true};
-  return {base::Fail(base::ErrorCode::kUnavailable,
-                     "interrupted before an iteration was measured; nothing was predicted"),
-          true};
+  return {std::move(partial), true};
 }
 
 // A shell reports a command that SIGINT has ended with this status.
@@ -105,9 +95,10 @@ int PrintInterrupted(const Result<json>& job, const std::string& output, Termina
     return kInterruptedStatus;
   }
   PrintResult(*job, output, terminal);
-  const json& prediction = (*job)["status"]["prediction"];
+  const json::json_pointer measured("/status/prediction/measuredIterations");
+  const int iterations = job->contains(measured) ? job->at(measured).get<int>() : 0;
   std::fprintf(stderr, "eidolon: interrupted; this result is partial: %d iteration(s) measured\n",
-               prediction["measuredIterations"].get<int>());
+               iterations);
   return kInterruptedStatus;
 }
 

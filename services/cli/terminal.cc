@@ -49,7 +49,15 @@ void Terminal::Print(const std::string& text) {
 void Terminal::ShowProgress(const std::string& text) {
   const std::lock_guard lock(mutex_);
   const std::string shown = ToPrintableLine(text);  // It may quote a job's message.
-  if (!options_.interactive || shown == progress_) return;
+  if (!options_.interactive) {
+    const std::int64_t now_ns = clock_.MonotonicNs();
+    const std::int64_t wait_ns = options_.seconds_between_lines * 1'000'000'000;
+    if (shown.empty() || now_ns - last_line_ns_ < wait_ns) return;
+    last_line_ns_ = now_ns;
+    std::fprintf(err_, "%s\n", shown.c_str());
+    return;
+  }
+  if (shown == progress_) return;
   progress_ = shown;
   std::fputs(kEraseLine, err_);
   std::fputs(shown.c_str(), err_);

@@ -1,11 +1,14 @@
 // Output for people: lines on stdout, and one changing progress line on stderr when that is a
-// terminal. What jobs print reaches a terminal with its control characters shown (printable.h).
+// terminal, else a line of progress every half a minute. What jobs print reaches a terminal with
+// its control characters shown (printable.h).
 #pragma once
 
+#include <cstdint>
 #include <cstdio>
 #include <mutex>
 #include <string>
 
+#include "services/base/clock.h"
 #include "services/controller/shown/printable.h"
 
 namespace eidolon::cli {
@@ -16,6 +19,7 @@ class Terminal {
   struct Options {
     bool interactive = false;  // Show progress lines.
     bool printable = false;    // Show control characters on `out`.
+    std::int64_t seconds_between_lines = 30;
   };
   Terminal(std::FILE* out, std::FILE* err, const Options& options)
       : out_(out), err_(err), options_(options) {}
@@ -30,7 +34,8 @@ class Terminal {
 
   // Text that ends with a line end.
   void Print(const std::string& text);
-  // Replaces the progress line; empty removes it.
+  // Replaces the progress line; empty removes it. Without a terminal a line is written instead,
+  // unless the last one is younger than options.seconds_between_lines.
   void ShowProgress(const std::string& text);
   bool interactive() const { return options_.interactive; }
 
@@ -41,6 +46,8 @@ class Terminal {
   std::mutex mutex_;  // Guards what follows, and the order of output.
   controller::shown::Printable printable_;
   std::string progress_;
+  const base::SystemClock clock_;
+  std::int64_t last_line_ns_ = clock_.MonotonicNs();
 };
 
 }  // namespace eidolon::cli

@@ -39,7 +39,19 @@ TEST(TerminalTest, LinesDoNotMixWithTheProgressLine) {
   EXPECT_EQ(out.text(), "\r\033[K50 %\r\033[Ka line\n50 %\r\033[K");
 }
 
-TEST(TerminalTest, WithoutATerminalThereIsNoProgress) {
+TEST(TerminalTest, WithoutATerminalThereIsALineOfProgressNowAndThen) {
+  Capture out;
+  Capture err;
+  Terminal terminal(out.stream(), err.stream(), {.seconds_between_lines = 0});
+
+  terminal.ShowProgress("50 %");
+  terminal.ShowProgress("");
+
+  EXPECT_EQ(out.text(), "");
+  EXPECT_EQ(err.text(), "50 %\n");
+}
+
+TEST(TerminalTest, WithoutATerminalThereIsNoProgressInTheFirstHalfMinute) {
   Capture out;
   Capture err;
   Terminal terminal(out.stream(), err.stream(), {});

@@ -39,6 +39,7 @@ namespace {
 constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr std::int64_t kSleepNs = kMillisecond;  // Plain launches do not ring.
 constexpr std::int64_t kReportEveryNs = 500 * kMillisecond;
+constexpr std::int64_t kUsageEveryNs = 10'000 * kMillisecond;
 constexpr std::int64_t kFlushNs = 300 * kMillisecond;  // For lines and hang-ups after the command.
 // A launcher that sees a rank's death ends the others and itself, and its exit status is the more
 // precise verdict. It has the longer time while any process of the job works, as a launcher on a
@@ -316,6 +317,10 @@ void Agent::Housekeeping() {
   if (now >= next_report_ns_) {
     next_report_ns_ = now + kReportEveryNs;
     reports_->SendProgress(mailbox_.size());
+    if (next_usage_ns_ != 0 && now >= next_usage_ns_) {
+      reports_->SendUsage(time_.clamped(), /*is_last=*/false);
+    }
+    if (now >= next_usage_ns_) next_usage_ns_ = now + kUsageEveryNs;
     gpu_metrics_->Show(*processes_);
   }
   if (command_status_.has_value() && now - command_ended_ns_ >= kFlushNs && leaving_.empty() &&
@@ -422,7 +427,7 @@ void Agent::SendOutcome() {
   }
   if (processes_ != nullptr) SendOutputs(job_->assignment, not_recorded, controller_.get());
   reports_->SendProgress(mailbox_.size());
-  reports_->SendUsage(time_.clamped());
+  reports_->SendUsage(time_.clamped(), /*is_last=*/true);
   reports_->SendOutcome(*ending_);
 }
 

@@ -183,6 +183,7 @@ class Agent final : public session::SessionHost, private launch::CommandObserver
   std::optional<outcome::Ending> ending_;
   bool controller_gone_ = false;
   std::int64_t next_report_ns_ = 0;
+  std::int64_t next_usage_ns_ = 0;
 };
 
 }  // namespace eidolon::agent::server

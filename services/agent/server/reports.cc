@@ -311,7 +311,7 @@ void Reports::SendProgress(std::size_t waiting) {
   controller_->Send(message);
 }
 
-void Reports::SendUsage(std::uint64_t clamped) {
+void Reports::SendUsage(std::uint64_t clamped, bool is_last) {
   controller_v1::AgentReport message;
   controller_v1::Usage* usage = message.mutable_usage();
   std::map<std::string, std::uint64_t> refused;
@@ -345,7 +345,7 @@ void Reports::SendUsage(std::uint64_t clamped) {
       rank->set_bytes_per_second(job_->content.devices.front().memory_bandwidth);
     }
   }
-  AddPrograms(usage);
+  if (is_last) AddPrograms(usage);
   AddAmounts(refused, usage->mutable_refused_calls());
   AddAmounts(guessed, usage->mutable_guessed_call_sites());
   AddAmounts(differences, usage->mutable_work_differences());

@@ -45,8 +45,9 @@ class Reports {
 
   // `waiting`: of the mailbox.
   void SendProgress(std::size_t waiting);
-  // `clamped`: posts that were moved to the settled time.
-  void SendUsage(std::uint64_t clamped);
+  // `clamped`: posts that were moved to the settled time. The last usage of a job also has its
+  // ranks' whole programs.
+  void SendUsage(std::uint64_t clamped, bool is_last);
   // Waits until the controller has it.
   void SendOutcome(const outcome::Ending& ending);
   // Puts the event logs of all ranks into one.

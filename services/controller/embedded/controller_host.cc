@@ -169,10 +169,11 @@ std::string ControllerHost::MakeLink() {
   return page + "#login=" + parts_->authorizer->logins()->MakeCode();
 }
 
-Result<void> ControllerHost::Stop() {
+Result<void> ControllerHost::Stop(const std::function<void()>& before_rest_ends) {
   // Agents end over their sessions, so the controller stops before its gRPC server; users' streams
   // end when the controller says that it stops.
   auto stopped = parts_->controller->Stop();
+  if (before_rest_ends) before_rest_ends();
   parts_->rest->Stop();
   parts_->grpc->Shutdown();
   return stopped;

@@ -69,7 +69,8 @@ class ControllerHost {
   std::string MakeLink();
   // Interrupts running jobs, waits for their agents and, for a bounded time, for what came of them
   // to be stored: the error tells what is lost. Ends streams. A second call does nothing.
-  base::Result<void> Stop();
+  // `before_rest_ends` is called when jobs have their last status; REST still answers then.
+  base::Result<void> Stop(const std::function<void()>& before_rest_ends = {});
 
  private:
   struct Parts;

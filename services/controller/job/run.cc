@@ -468,11 +468,17 @@ Progress Run::progress(std::int64_t now_ns) const {
   Progress progress =
       ComputeProgress(measurement_.finished(), measurement_.wanted(), first_iteration_ns_, now_ns);
   std::uint64_t virtual_ps = 0;
+  bool moves = !IsRunning();
   for (const auto& [server, agent] : agents_) {
     virtual_ps = std::max(virtual_ps, agent.progress.virtual_ps);
     progress.launches += agent.progress.launches;
+    if (agent.outcome) continue;
+    moves = moves || agent.progress.still_ns < kTellStillSeconds * kSecond;
+    const std::string& seen = agent.progress.witness;
+    if (progress.waiting.empty() && !seen.empty()) progress.waiting = Prefix(server) + seen;
   }
   progress.virtual_seconds = static_cast<double>(virtual_ps) * 1e-12;
+  if (moves) progress.waiting.clear();
   return progress;
 }
 

@@ -72,6 +72,18 @@ TEST_F(RunStillTest, OneServerThatMovesIsEnough) {
   EXPECT_EQ(Pass(0, 30, StillFor(25, "rank 0 waits"), StillFor(2, "rank 1 waits")), Order::kNone);
 }
 
+TEST_F(RunStillTest, ProgressSaysWhatIsWaitedForOnceNothingMoves) {
+  run_.SetProgress(0, StillFor(6, "rank 0 waits in recvfrom"));
+  run_.SetProgress(1, StillFor(4, "rank 1 waits in recvfrom"));
+  EXPECT_EQ(run_.progress(0).waiting, "");
+
+  run_.SetProgress(1, StillFor(6, "rank 1 waits in recvfrom"));
+  EXPECT_EQ(run_.progress(0).waiting, "server 0: rank 0 waits in recvfrom");
+
+  run_.SetOutcome(0, {OutcomeReason::kCompleted, "", 0}, 0);
+  EXPECT_EQ(run_.progress(0).waiting, "server 1: rank 1 waits in recvfrom");
+}
+
 TEST_F(RunStillTest, AnAgentThatSaysNothingMovesNothing) {
   for (std::int64_t at = 0; at < 10; ++at) {
     run_.SetProgress(0, StillFor(20, "rank 0 waits"));

@@ -22,6 +22,7 @@ json ToJson(const Progress& progress) {
               {"virtualSeconds", progress.virtual_seconds},
               {"launches", progress.launches}};
   if (progress.remaining_seconds) out["remainingSeconds"] = *progress.remaining_seconds;
+  if (!progress.waiting.empty()) out["waiting"] = progress.waiting;
   return out;
 }
 

@@ -19,7 +19,12 @@ struct Progress {
   std::optional<double> remaining_seconds;  // Real time; unknown before the first iteration.
   double virtual_seconds = 0;
   std::uint64_t launches = 0;
+  // Once nothing of the job has moved for kTellStillSeconds: what its processes were last seen
+  // doing.
+  std::string waiting;
 };
+
+constexpr std::int64_t kTellStillSeconds = 5;
 
 // How the remaining real time is guessed: iterations take as long as those since the first one did.
 // `first_ns` and `now_ns`: monotonic times of the first finished iteration and of now.
