@@ -41,6 +41,9 @@ struct DataUse {
   // A bit for each predicate; uniform ones from bit 8 on. The one that is always true is left out.
   std::uint16_t predicates_read = 0;
   std::uint16_t predicates_written = 0;
+  // It is not run (outline.h): its results are data, and a place that it writes may stay as it is.
+  bool opaque = false;
+  bool loads_into_shared = false;  // Opaque: from global memory.
 };
 
 DataUse UseOf(const Step& step);

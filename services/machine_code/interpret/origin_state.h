@@ -14,6 +14,17 @@ namespace eidolon::interpret {
 inline constexpr unsigned kPredicates = 16;
 using Places = std::bitset<kPlaces + kPredicates>;
 
+// The places that an instruction may write.
+inline Places WrittenBy(const DataUse& use) {
+  Places result;
+  for (const std::uint16_t target : {use.target, use.second_target}) {
+    for (unsigned i = 0; target != kNowhere && i < use.words; ++i) {
+      if (target + i < kPlaces) result.set(target + i);
+    }
+  }
+  return result | Places(use.predicates_written) << kPlaces;
+}
+
 // A predicate and the sense in which it guards: 0 for always.
 using Guard = std::uint8_t;
 
@@ -56,6 +67,13 @@ class OriginState {
     }
   }
 
+  // The place may hold this as well as what it held.
+  void Widen(std::size_t place, const Origin& origin) {
+    Entry& entry = places_[place];
+    if (entry.guard != 0) entry.any = Either(entry.any, entry.guarded);
+    entry = {Either(entry.any, origin), {}, 0};
+  }
+
   // True when values decide one of these predicates.
   bool AreDecided(std::uint16_t predicates) const {
     for (unsigned i = 0; predicates != 0; ++i, predicates >>= 1) {
@@ -68,6 +86,14 @@ class OriginState {
     for (unsigned i = 0; i < kPredicates; ++i) {
       if ((predicates >> i & 1) == 0) continue;
       Write(kPlaces + i, {.ways = kFromNeither, .values = decided}, by_values);
+    }
+    ForgetGuards(predicates);
+  }
+
+  // Values may have changed these predicates.
+  void WidenPredicates(std::uint16_t predicates) {
+    for (unsigned i = 0; i < kPredicates; ++i) {
+      if ((predicates >> i & 1) != 0) Widen(kPlaces + i, {.ways = kFromNeither, .values = true});
     }
     ForgetGuards(predicates);
   }

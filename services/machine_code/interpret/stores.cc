@@ -30,6 +30,7 @@
 #include "services/machine_code/interpret/origin.h"
 #include "services/machine_code/interpret/origin_state.h"
 #include "services/machine_code/interpret/origin_sum.h"
+#include "services/machine_code/interpret/outline.h"
 
 namespace eidolon::interpret {
 namespace {
@@ -60,7 +61,7 @@ class Follower {
         shape_(facts.shape),
         traces_(facts.traces),
         varying_(varying) {
-    for (const Step& step : program.steps) uses_.push_back(UseOf(step));
+    for (const Step& step : program.steps) uses_.push_back(FollowedUseOf(step));
     states_.resize(flow_.blocks().size());
     decided_.resize(flow_.blocks().size(), false);
     chosen_.resize(flow_.blocks().size());
@@ -235,14 +236,7 @@ class Follower {
   Places WrittenIn(std::uint32_t block) const {
     Places result;
     for (std::uint32_t at = flow_.blocks()[block].begin; at < flow_.blocks()[block].end; ++at) {
-      const DataUse& use = uses_[at];
-      for (unsigned i = 0; use.target != kNowhere && i < use.words; ++i) {
-        if (use.target + i < kPlaces) result.set(use.target + i);
-      }
-      for (unsigned i = 0; use.second_target != kNowhere && i < use.words; ++i) {
-        if (use.second_target + i < kPlaces) result.set(use.second_target + i);
-      }
-      result |= Places(use.predicates_written) << kPlaces;
+      result |= WrittenBy(uses_[at]);
     }
     return result;
   }
@@ -408,6 +402,7 @@ class Follower {
   void Apply(std::uint32_t at, OriginState& state) {
     const Step& step = program_.steps[at];
     const DataUse& use = uses_[at];
+    if (use.opaque) return ApplyOpaque(use, state);
     state.guard = GuardOfStep(step);
     const std::uint16_t guard = GuardOf(step);
     const bool crosses = (decided_now_ && Crosses(step.operation)) ||
@@ -437,6 +432,16 @@ class Follower {
     const bool some = step.operation == Operation::kR2p;
     tainted = tainted || (some && state.AreDecided(use.predicates_written));
     state.WritePredicates(use.predicates_written, tainted, by_guard);
+  }
+
+  // Adds to what is there, whatever the guard says.
+  void ApplyOpaque(const DataUse& use, OriginState& state) {
+    const unsigned count = use.target == kNowhere ? 0 : use.words;
+    for (unsigned i = 0; i < count && use.target + i < kUniformPlace; ++i) {
+      state.Widen(use.target + i, kLoaded);
+    }
+    state.WidenPredicates(use.predicates_written);
+    if (use.loads_into_shared) Store(shared_, kLoaded);
   }
 
   StoreSite SiteOf(std::uint32_t at, OriginState& state) const {

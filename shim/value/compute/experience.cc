@@ -113,7 +113,9 @@ const Footprint* AddFootprint(KernelExperience& kernel, ShapeExperience& shape, 
   learning.words_read = &read;
   bool saw_variables = false;
   learning.saw_variables = &saw_variables;
-  const bool learns = kernel.footprints < kMostFootprints && shape.footprints.size() < kMostOfShape;
+  const bool runs = kernel.code == nullptr || kernel.code->program != nullptr;
+  const bool learns =
+      runs && kernel.footprints < kMostFootprints && shape.footprints.size() < kMostOfShape;
   const bool may_be_kept =
       learns && kernel.code != nullptr && kernel.code->content != base::Digest{};
   const KeptOfShape of_shape{

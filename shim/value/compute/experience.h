@@ -102,8 +102,8 @@ void RememberUnknown(ShapeExperience& shape, Condition condition, const UnknownI
 
 // A footprint that was learned from such a launch; null when there is none.
 const Footprint* FindFootprint(const ShapeExperience& shape, std::span<const std::byte> parameters);
-// Takes what another process has learned, or learns one, or, when the kernel taught enough, takes
-// all that it may write. `learning.words_read` is not used.
+// Takes what another process has learned, or learns one, or, when the kernel taught enough or
+// cannot be run, takes all that it may write. `learning.words_read` is not used.
 const Footprint* AddFootprint(KernelExperience& kernel, ShapeExperience& shape, Learning learning,
                               const value::Store& store, const KeptFootprints& kept);
 

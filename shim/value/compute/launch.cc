@@ -350,7 +350,8 @@ class RecordedLaunch : public value::Deferred {
     const auto [found, added] = experience.kernel->stores.try_emplace(places);
     std::optional<Stores>& stores = found->second;
     if (added) {
-      if (const interpret::Program* program = FindProgram(*experience.kernel)) {
+      FindProgram(*experience.kernel);  // Traces why it cannot be run.
+      if (const interpret::Program* program = experience.kernel->code->followed()) {
         stores = interpret::FindStores(*program, places);
       }
       if (!stores) Trace(kernel_.name, "it may write anywhere");
@@ -448,7 +449,7 @@ class RecordedLaunch : public value::Deferred {
     if (footprint == nullptr) footprint = FindFootprint(*experience.shape, block_);
     if (footprint == nullptr) {
       footprint = AddFootprint(*experience.kernel, *experience.shape,
-                               {.program = *code.program,
+                               {.program = *code.followed(),
                                 .launch = WholeLaunch(),
                                 .pointers = pointers_,
                                 .stores = stores,
@@ -464,8 +465,7 @@ class RecordedLaunch : public value::Deferred {
   const Footprint* FootprintOf(WorkExperience& experience, const value::Store& store) const {
     const Stores* const stores = FindStores(experience);
     // Other pointers than the work had: a word looked like one that was blanked.
-    const bool known_shape = experience.shape->pointers == pointers_.list.size();
-    if (stores == nullptr || !known_shape) return nullptr;
+    if (stores == nullptr || experience.shape->pointers != pointers_.list.size()) return nullptr;
     return &FindOrLearnFootprint(experience, *stores, store);
   }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstring>
 #include <deque>
 #include <optional>
 #include <string>
@@ -10,6 +11,8 @@
 
 #include "services/contract/workload/pointer_tag.h"
 #include "services/contract/workload/work.h"
+#include "services/machine_code/cubin/program.h"
+#include "services/machine_code/sass/word.h"
 #include "shim/gpu/module/sample.h"
 #include "shim/value/pending.h"
 
@@ -54,6 +57,46 @@ TEST_F(LaunchTest, OfAKernelThatJoinsTensorsTheThreadsOfOneCount) {
   EXPECT_FALSE(IsSmall(join));
   EXPECT_TRUE(IsSmall(OneRow(join)));
   EXPECT_FALSE(IsSmall(OneRow({.grid = {2640, 1, 1}, .block = {512, 1, 1}})));
+}
+
+// The code of `kernel` among the stores kernels, with an instruction that cannot be run in place of
+// the first one that does nothing.
+std::string WithUnrunInstruction(std::string_view kernel) {
+  // FENCE.VIEW.ASYNC.S
+  constexpr sass::Word kUnrun{0x00000000000073c6, 0x000e660000000000};
+  std::string cubin(gpu::StoresCubin());
+  const auto bytes = std::as_writable_bytes(std::span(cubin));
+  const auto program = cubin::ParseProgram(bytes);
+  const auto text = program->FindSection(".text." + std::string(kernel));
+  const auto content = program->sections[*text].content;
+  for (std::size_t at = 0; at + sass::kWordBytes <= content.size(); at += sass::kWordBytes) {
+    sass::Word word;
+    std::memcpy(&word, content.data() + at, sizeof(word));
+    if (word.opcode() != 0x918) continue;  // NOP
+    const auto place = static_cast<std::size_t>(content.data() - bytes.data()) + at;
+    std::memcpy(bytes.data() + place, &kUnrun, sizeof(kUnrun));
+    return cubin;
+  }
+  ADD_FAILURE() << "no NOP in " << kernel;
+  return cubin;
+}
+
+TEST_F(LaunchTest, AKernelThatCannotBeRunChangesOnlyTheBuffersThatItStoresThrough) {
+  static const auto* const image = new std::string(WithUnrunInstruction("scatter"));
+  static const auto* const name = new std::string("scatter");
+  const std::uint64_t written = kLaunchBuffer;
+  const std::uint64_t read = kLaunchBuffer + kLaunchBufferBytes;
+  const std::uint64_t other = kLaunchBuffer + 2 * kLaunchBufferBytes;
+  for (const std::uint64_t buffer : {written, read, other}) Know(buffer, 256);
+  const std::vector<std::uint64_t> pointers = {written, read};
+  const auto bytes = std::as_bytes(std::span(pointers));
+
+  Record({.image = image->data(), .name = *name}, {.grid = {1, 1, 1}, .block = {32, 1, 1}}, 9000,
+         {.block = bytes, .pointers = LaunchPointers(bytes, kLaunchArena).list}, kLaunchArena);
+
+  EXPECT_FALSE(IsKnown(written, 1));
+  EXPECT_TRUE(IsKnown(read, 256));
+  EXPECT_TRUE(IsKnown(other, 256));
 }
 
 class VariablesTest : public LaunchTest {

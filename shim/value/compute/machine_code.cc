@@ -23,6 +23,7 @@
 #include "services/machine_code/cubin/fat_binary.h"
 #include "services/machine_code/cubin/image.h"
 #include "services/machine_code/cubin/program.h"
+#include "services/machine_code/interpret/outline.h"
 #include "shim/value/pending.h"
 
 namespace eidolon::shim::compute {
@@ -243,8 +244,9 @@ class Cache {
         program.banks[bank] = Relocated(image, *index, moved);
       }
     }
-    const auto done = interpret::Translate(image.program.sections[*text].content, program);
-    if (!done) return done;
+    const cubin::Bytes content = image.program.sections[*text].content;
+    const auto done = interpret::Translate(content, program);
+    if (!done && !interpret::TranslateToFollow(content, program)) return done;
     SetIndirectTargets(image, name, program);
     for (const std::uint32_t bank : program.banks_read) {
       if (bank != 0 && !program.banks.contains(bank)) {
@@ -253,7 +255,8 @@ class Cache {
       }
       if (bank == 3) SetConstants(image, moved, code);
     }
-    return {};
+    if (!done) code.outline = std::move(code.program);
+    return done;
   }
 
   static void SetConstants(const Image& image, const std::vector<Moved>& moved, MachineCode& code) {

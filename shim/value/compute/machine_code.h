@@ -42,6 +42,8 @@ struct SetConstant {
 
 struct MachineCode {
   std::unique_ptr<interpret::Program> program;  // Null when the kernel cannot be run.
+  // Set only when it cannot be run and yet its stores can be found (interpret/outline.h).
+  std::unique_ptr<interpret::Program> outline;
   // Digest of the cubin that it was made from; zero when variables of the program were put into it.
   base::Digest content;
   std::string refusal;  // Then why.
@@ -49,6 +51,11 @@ struct MachineCode {
   std::vector<SetConstant> constants;
   // Ranges of variables that kernels can write; also when the kernel cannot be run.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> variables;
+
+  // The code that stores are found in; null: they cannot be.
+  const interpret::Program* followed() const {
+    return program != nullptr ? program.get() : outline.get();
+  }
 };
 
 // The kernel `name` of the image (fat binary or cubin) at `image`, which stays readable, for a
