@@ -1,6 +1,7 @@
 """Searches: which values of a job's parameters are best, in one command that can be killed at any moment."""
 
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -146,8 +147,8 @@ def clusters(world, **spec):
 
 def test_points_that_differ_in_the_cluster_alone_are_replayed_and_say_what_runs_say(world):
     predicted = {}
-    for replays, runs in (("auto", 2), ("off", 8)):
-        search = clusters(world, replays=replays)
+    for replays, runs, parallel in (("auto", 2, 1), ("off", 8, 1), ("auto", 2, 3)):
+        search = clusters(world, replays=replays, budget={"parallel": parallel})
         rows = json.loads(search.run("-o", "json").stdout)["points"]
         assert search.runs() == runs, f"replays {replays}: the program ran {search.runs()} times"
         assert sum(row.get("replayed", False) for row in rows) == 8 - runs, f"{rows}"
@@ -155,8 +156,8 @@ def test_points_that_differ_in_the_cluster_alone_are_replayed_and_say_what_runs_
         for row in rows:
             told = {field: value for field, value in row.items() if field not in of_this_machine}
             predicted.setdefault(row["name"], []).append(told)
-    assert len(predicted) == 8 and all(one == other for one, other in predicted.values()), f"{predicted}"
-    times = {row["iterationSeconds"] for row, _ in predicted.values()}
+    assert len(predicted) == 8 and all(one == two == three for one, two, three in predicted.values()), f"{predicted}"
+    times = {row["iterationSeconds"] for row, *_ in predicted.values()}
     assert len(times) >= 4, f"all clusters are alike: {times}"
 
 
@@ -204,14 +205,35 @@ def test_a_search_stops_at_its_budget_and_says_what_it_has_not_tried(world):
     assert done.stderr.count("eidolon: point") == 1 and "1 point was not tried" in done.stdout, done.stdout
 
 
+def test_points_run_at_the_same_time_if_the_budget_says_so_and_spend_it_alike(world):
+    budget = {"parallel": 2, "points": 3}
+    search = Search(
+        world, space={"parts": [1, 2, 4], "gib": [1, 2]}, constraints=["gib == 1 or parts == 4"], budget=budget
+    )
+    meeting = search.folder / "meeting"
+    os.mkfifo(meeting)  # Its two ends are opened together, so the first two points wait for each other.
+    search.document["spec"]["job"]["env"].append({"name": "MEETING", "value": str(meeting)})
+    script = pathlib.Path(search.document["spec"]["job"]["code"]["directory"]) / "script.py"
+    meet = "open(os.environ['MEETING'], {'1': 'w', '2': 'r'}[sys.argv[1]]).close()"
+    note = f"import os, sys\nif 'RANK' not in os.environ and sys.argv[1] in '12':\n    {meet}\n"
+    script.write_text(note + script.read_text())
+    done = search.run("-o", "json")
+    rows = json.loads(done.stdout)["points"]
+    assert done.stderr.count("eidolon: point") == 3 and len(rows) == 3, done.stderr
+    assert all(row["phase"] == "Complete" for row in rows), f"{rows}"
+    alone = Search(world, space={"parts": [1, 2, 4], "gib": [1]}, constraints=[])
+    times = {row["name"]: row["iterationSeconds"] for row in json.loads(alone.run("-o", "json").stdout)["points"]}
+    assert {row["name"]: row["iterationSeconds"] for row in rows} == times, f"{rows}, one at a time: {times}"
+
+
 def test_all_problems_of_a_document_are_told_at_once_with_their_places(world):
-    search = Search(world, constraints=["world % prats == 0", "parts ="], budget={"parallel": 2}, halving=True)
+    search = Search(world, constraints=["world % prats == 0", "parts ="], budget={"parallel": 0}, halving=True)
     search.document["spec"]["job"]["command"].append("${tp}")
     told = search.run(status=1).stderr
     for place in (
         "/spec/constraints/0: 'prats' is not known, did you mean 'parts'?",
         "/spec/constraints/1: '=' at character 7 is not known: write '=='",
-        "/spec/budget/parallel: is not supported yet",
+        "/spec/budget/parallel: must be",
         "/spec/halving: unknown field",
         "/spec/job/command/3: 'tp' is not a parameter of space",
     ):

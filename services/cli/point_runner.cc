@@ -61,10 +61,27 @@ bool IsUsable(const std::string& file) {
 Result<PointRunner::Predicted> PointRunner::Predict(const json& spec, const GoesOn& goes_on) {
   const std::string part = replays_ ? controller::search::RunPartOf(spec) : "";
   if (part.empty()) {
-    auto job = RunJob(spec, goes_on);
-    if (!job) return std::unexpected(job.error());
-    return Predicted{.job = std::move(*job)};
+    auto over = RunJob(spec, goes_on);
+    if (!over) return std::unexpected(over.error());
+    return Predicted{.job = std::move(over->job)};
   }
+  {
+    std::unique_lock lock(mutex_);
+    part_is_free_.wait(lock, [&] { return !busy_parts_.contains(part); });
+    busy_parts_.insert(part);
+  }
+  auto predicted = PredictBy(part, spec, goes_on);
+  {
+    const std::scoped_lock lock(mutex_);
+    busy_parts_.erase(part);
+  }
+  part_is_free_.notify_all();
+  return predicted;
+}
+
+// Requires: no other thread predicts a point of this part.
+Result<PointRunner::Predicted> PointRunner::PredictBy(const std::string& part, const json& spec,
+                                                      const GoesOn& goes_on) {
   const std::string file =
       StrCat(folder_, "/run-", base::Hex(base::Hash128(part.data(), part.size())), ".eidrec");
   if (IsUsable(file)) {
@@ -73,45 +90,62 @@ Result<PointRunner::Predicted> PointRunner::Predict(const json& spec, const Goes
     if (*replayed) return Predicted{.job = std::move(**replayed), .replayed = true};
   }
   const std::string memory_part = StrCat(part, "\n", controller::search::MemoryPartOf(spec));
-  const auto known = without_memory_.find(memory_part);
-  if (known != without_memory_.end()) return Predicted{.job = known->second, .replayed = true};
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto known = without_memory_.find(memory_part);
+    if (known != without_memory_.end()) return Predicted{.job = known->second, .replayed = true};
+  }
   json recorded = spec;
   recorded["outputs"]["recording"] = true;
-  auto job = RunJob(std::move(recorded), goes_on);
-  if (!job) return std::unexpected(job.error());
-  if (RanOutOfMemory(*job)) without_memory_[memory_part] = *job;
-  if (PhaseOf(*job) == "Complete" && Fits(*job) && !WasRefusedMemory(*job)) KeepRecording(file);
-  return Predicted{.job = std::move(*job)};
+  auto over = RunJob(std::move(recorded), goes_on);
+  if (!over) return std::unexpected(over.error());
+  const json& job = over->job;
+  if (RanOutOfMemory(job)) {
+    const std::scoped_lock lock(mutex_);
+    without_memory_[memory_part] = job;
+  }
+  if (PhaseOf(job) == "Complete" && Fits(job) && !WasRefusedMemory(job)) {
+    KeepRecording(over->name, file);
+  }
+  return Predicted{.job = std::move(over->job)};
 }
 
-Result<json> PointRunner::RunJob(json spec, const GoesOn& goes_on) {
-  if (jobs_ == nullptr) {
-    auto started = Replays::Start(embedded_);
-    if (!started) return std::unexpected(started.error());
-    jobs_ = std::move(*started);
+Result<PointRunner::Over> PointRunner::RunJob(json spec, const GoesOn& goes_on) {
+  std::string name;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (jobs_ == nullptr) {
+      auto started = Replays::Start(embedded_);
+      if (!started) return std::unexpected(started.error());
+      jobs_ = std::move(*started);
+    }
+    name = StrCat("search", ++job_count_);
   }
-  return jobs_->Predict({{"apiVersion", controller::job::kApiVersion},
-                         {"kind", controller::job::kJobKind},
-                         {"metadata", {{"name", StrCat("search", ++job_count_)}}},
-                         {"spec", std::move(spec)}},
-                        goes_on);
+  auto job = jobs_->Predict({{"apiVersion", controller::job::kApiVersion},
+                             {"kind", controller::job::kJobKind},
+                             {"metadata", {{"name", name}}},
+                             {"spec", std::move(spec)}},
+                            goes_on);
+  if (!job) return std::unexpected(job.error());
+  return Over{.job = std::move(*job), .name = std::move(name)};
 }
 
 // Nothing where the recording does not tell: the program has to run.
 Result<std::optional<json>> PointRunner::Replay(const json& spec, const std::string& recording) {
-  auto job = RunJob(controller::sweep::ReplaySpecOf(spec, recording), {});
-  if (!job) return std::unexpected(job.error());
-  const std::string phase = PhaseOf(*job);
+  auto over = RunJob(controller::sweep::ReplaySpecOf(spec, recording), {});
+  if (!over) return std::unexpected(over.error());
+  const std::string phase = PhaseOf(over->job);
   const bool was_stopped = phase != "Complete" && phase != "Failed";
-  if (was_stopped || (phase == "Complete" && Fits(*job))) return std::optional(std::move(*job));
+  const bool is_told = was_stopped || (phase == "Complete" && Fits(over->job));
+  if (is_told) return std::optional(std::move(over->job));
   return std::optional<json>();
 }
 
 // Without a recording the program runs for each point.
-void PointRunner::KeepRecording(const std::string& file) {
+void PointRunner::KeepRecording(const std::string& job, const std::string& file) {
   const std::string part_file = file + ".part";
   std::error_code ignored;
-  if (jobs_->Fetch(StrCat("search", job_count_), "recording", part_file)) {
+  if (jobs_->Fetch(job, "recording", part_file)) {
     fs::rename(part_file, file, ignored);
   } else {
     fs::remove(part_file, ignored);

@@ -2,12 +2,15 @@
 // answers for, and replays of that recording.
 #pragma once
 
+#include <condition_variable>
 #include <cstddef>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -17,7 +20,7 @@
 
 namespace eidolon::cli {
 
-// Used by one thread of one process.
+// Thread safe; used by one process. Points of one recording are predicted one after another.
 class PointRunner {
  public:
   using GoesOn = std::function<bool(const nlohmann::json& job)>;
@@ -36,14 +39,23 @@ class PointRunner {
   base::Result<Predicted> Predict(const nlohmann::json& spec, const GoesOn& goes_on = {});
 
  private:
-  base::Result<nlohmann::json> RunJob(nlohmann::json spec, const GoesOn& goes_on);
+  struct Over {
+    nlohmann::json job;
+    std::string name;
+  };
+  base::Result<Predicted> PredictBy(const std::string& part, const nlohmann::json& spec,
+                                    const GoesOn& goes_on);
+  base::Result<Over> RunJob(nlohmann::json spec, const GoesOn& goes_on);
   base::Result<std::optional<nlohmann::json>> Replay(const nlohmann::json& spec,
                                                      const std::string& recording);
-  void KeepRecording(const std::string& file);
+  void KeepRecording(const std::string& job, const std::string& file);
 
   EmbeddedOptions embedded_;
   std::string folder_;
   bool replays_;
+  std::mutex mutex_;  // Guards what follows; not the jobs, which run without it.
+  std::condition_variable part_is_free_;
+  std::set<std::string> busy_parts_;
   std::unique_ptr<Replays> jobs_;  // Null until a point has to be predicted.
   std::size_t job_count_ = 0;
   // Jobs that ran out of memory, by what decides whether a job does.

@@ -5,7 +5,6 @@
 
 #include "services/base/log.h"
 #include "services/cli/follow.h"
-#include "services/cli/terminal.h"
 
 namespace eidolon::cli {
 
@@ -35,12 +34,11 @@ base::Result<json> Replays::Predict(const json& document,
                                              .body = document.dump(),
                                              .content_type = "application/json"});
   if (!created) return std::unexpected(created.error());
-  Terminal terminal = Terminal::Standard(/*raw=*/false);
   const std::string name = (*created)["metadata"].value("name", "");
   bool is_ended = false;
   FollowOptions options = {.name = name, .logs = false};
   if (goes_on) options.goes_on = [&](const json& job) { return !(is_ended = !goes_on(job)); };
-  auto job = Follow(*client_, options, &terminal);
+  auto job = Follow(*client_, options, &terminal_);
   if (!is_ended) return job;
   const auto deleted = client_->Send({.method = "DELETE", .path = JobPath("default", name)});
   // It may have been over by then, and is forgotten all the same.

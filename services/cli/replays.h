@@ -1,4 +1,4 @@
-// Jobs run by this command itself, one after another, on services that it starts once.
+// Jobs run by this command itself, on services that it starts once.
 #pragma once
 
 #include <functional>
@@ -12,9 +12,11 @@
 #include "services/cli/embedded.h"
 #include "services/cli/job_file.h"
 #include "services/cli/run_data.h"
+#include "services/cli/terminal.h"
 
 namespace eidolon::cli {
 
+// Thread safe. As many jobs run at a time as the options say.
 class Replays {
  public:
   // `options` names no data folder or the one to keep the jobs in.
@@ -36,6 +38,7 @@ class Replays {
   RunData data_;
   std::unique_ptr<Embedded> embedded_;
   std::unique_ptr<Client> client_;
+  Terminal terminal_ = Terminal::Standard(/*raw=*/false);  // Of progress.
 };
 
 }  // namespace eidolon::cli

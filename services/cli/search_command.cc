@@ -1,13 +1,9 @@
-// search: the best values of a job's parameters, one point after another. The journal is written
-// before the next point begins, and a point counts as found only when its row is on the disk, so a
-// search that was killed at any moment goes on and runs no finished point again. A row depends on
-// the job and the prices alone: objective, conditions, constraints, budget and further values may
-// change between two runs in one folder, and what was found still counts. Which points the program
-// runs for, point_runner.h decides.
+// search: the best values of a job's parameters. A row of the journal depends on the job and the
+// prices alone: objective, conditions, constraints, budget and further values may change between
+// two runs in one folder, and what was found still counts. searcher.h runs the points.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
-#include <functional>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -15,27 +11,20 @@
 #include <system_error>
 #include <utility>
 
-#include "services/base/clock.h"
 #include "services/base/text.h"
 #include "services/base/write_file.h"
 #include "services/cli/commands.h"
 #include "services/cli/folder_lock.h"
-#include "services/cli/point_runner.h"
-#include "services/cli/results_log.h"
 #include "services/cli/run_document.h"
 #include "services/cli/search.h"
 #include "services/cli/search_ask.h"
+#include "services/cli/searcher.h"
 #include "services/cli/terminal.h"
 #include "services/controller/job/document.h"
 #include "services/controller/search/ask.h"
-#include "services/controller/search/front.h"
-#include "services/controller/search/goal.h"
-#include "services/controller/search/loss.h"
 #include "services/controller/search/outcome.h"
 #include "services/controller/search/points.h"
-#include "services/controller/search/run_part.h"
 #include "services/controller/search/search.h"
-#include "services/controller/shown/document_fields.h"
 
 namespace eidolon::cli {
 namespace {
@@ -46,15 +35,9 @@ using base::Result;
 using base::StrCat;
 using controller::search::Findings;
 using controller::search::Grid;
-using controller::search::LossOf;
 using controller::search::ParsedSearch;
-using controller::search::PartialOf;
 using controller::search::Point;
 using controller::search::SearchSpec;
-using controller::search::WorstCaseOf;
-using controller::shown::NumberAt;
-using controller::shown::PhaseOf;
-using controller::shown::TextAt;
 using nlohmann::json;
 namespace fs = std::filesystem;
 
@@ -64,183 +47,6 @@ struct SearchFlags {
   EmbeddedOptions embedded;
   std::string output = "table";
   AskFlags ask;  // Of the subcommands for tuners.
-};
-
-// Runs the points of one search as far as its budget goes.
-class Searcher : public PointRows {
- public:
-  Searcher(const SearchSpec& spec, const Grid& grid, const std::string& folder,
-           EmbeddedOptions embedded)
-      : spec_(spec),
-        grid_(grid),
-        folder_(folder),
-        runner_(std::move(embedded), folder,
-                spec.may_replay && controller::search::HasReplayedParameter(spec)),
-        log_(folder + "/results.jsonl") {}
-
-  Result<Findings> Run() {
-    CountKnown();
-    for (const Point& point : grid_.points) {
-      if (!point.problems.empty() || IsKnown(point)) continue;
-      if (auto done = PredictInBudget(point); !done) return std::unexpected(done.error());
-    }
-    // Points that were dropped may be the best ones by another objective.
-    Rows rivals = Rivals();
-    for (const Point& point : grid_.points) {
-      if (!point.problems.empty() || !IsKnown(point) || IsSettled(point, rivals)) continue;
-      if (auto done = PredictInBudget(point); !done) return std::unexpected(done.error());
-      rivals = Rivals();
-    }
-    Findings findings = {.spec = spec_, .grid = grid_, .rows = {}, .not_tried = {}};
-    for (const Point& point : grid_.points) {
-      if (!point.problems.empty()) {
-        findings.rows.push_back(controller::search::RefusedRowOf(point));
-      } else if (IsKnown(point) && IsSettled(point, rivals)) {
-        findings.rows.push_back(log_.at(point.name));
-      } else {
-        findings.not_tried.push_back(point.name);
-      }
-    }
-    controller::search::JudgeRows(spec_, &findings.rows);
-    controller::search::MarkFront(spec_, &findings.rows);
-    return findings;
-  }
-
-  // Other commands may have added rows since the last question, and do so in between.
-  Result<json> RowFor(const Point& point) override {
-    const auto lock = FolderLock::Take(folder_);
-    if (!lock) return std::unexpected(lock.error());
-    log_ = ResultsLog(folder_ + "/results.jsonl");
-    tried_ = 0;
-    spent_seconds_ = 0;
-    for (const auto& [name, row] : log_.rows()) Count(row);
-    // A tuner wants the whole value.
-    if (!IsKnown(point) || PartialOf(log_.at(point.name)) > 0) {
-      if (IsBudgetSpent()) return json();
-      if (auto done = Predict(point, {}); !done) return std::unexpected(done.error());
-    }
-    return log_.at(point.name);
-  }
-  Result<void> Keep(const json& row) override {
-    const auto lock = FolderLock::Take(folder_);
-    if (!lock) return std::unexpected(lock.error());
-    return log_.Add(row);
-  }
-
- private:
-  using Rows = std::vector<const json*>;
-
-  // A row of a value that another type had, "4" and 4, is not the point's.
-  bool IsKnown(const Point& point) const {
-    if (!log_.Has(point.name)) return false;
-    json values = json::object();
-    for (const auto& [name, value] : point.values) values[name] = value;
-    return log_.at(point.name).value("point", json()) == values;
-  }
-
-  // Counts what was found before, as the budget is that of the whole search.
-  void CountKnown() {
-    for (const Point& point : grid_.points) {
-      if (point.problems.empty() && IsKnown(point)) Count(log_.at(point.name));
-    }
-  }
-  void Count(const json& row) {
-    if (row.value("told", false)) return;  // It cost nothing here.
-    ++tried_;
-    spent_seconds_ += NumberAt(row, {"spentSeconds"});
-  }
-  bool IsBudgetSpent() const {
-    return (spec_.points_max > 0 && tried_ >= spec_.points_max) ||
-           (spec_.wall_seconds_max > 0 &&
-            spent_seconds_ >= static_cast<double>(spec_.wall_seconds_max));
-  }
-
-  // The rows of points that others may lose to: with one objective, the best of those that can be
-  // chosen.
-  Rows Rivals() const {
-    Rows rivals;
-    for (const Point& point : grid_.points) {
-      if (!point.problems.empty() || !IsKnown(point)) continue;
-      const json& row = log_.at(point.name);
-      if (!controller::search::IsCandidate(spec_, row)) continue;
-      const bool loses = !rivals.empty() && !IsBetter(row, *rivals.front());
-      if (spec_.goals.empty() && loses) continue;
-      if (spec_.goals.empty()) rivals.clear();
-      rivals.push_back(&row);
-    }
-    return rivals;
-  }
-  bool IsBetter(const json& one, const json& other) const {
-    const controller::search::Goal goal = {spec_.objective.maximize, spec_.objective.field};
-    const double difference = WorstCaseOf(one, goal) - WorstCaseOf(other, goal);
-    return goal.maximize ? difference > 0 : difference < 0;
-  }
-
-  // Returns whether the row says all that matters: its job was not ended early, or has lost.
-  // Requires: IsKnown(point).
-  bool IsSettled(const Point& point, const Rows& rivals) const {
-    const json& row = log_.at(point.name);
-    return PartialOf(row) == 0 || LossOf(spec_, row, rivals).has_value();
-  }
-
-  Result<void> PredictInBudget(const Point& point) {
-    if (IsBudgetSpent()) return {};
-    const auto number = static_cast<std::size_t>(&point - grid_.points.data()) + 1;
-    std::fprintf(stderr, "eidolon: point %zu of %zu: %s\n", number, grid_.points.size(),
-                 point.name.c_str());
-    if (spec_.look_iterations == 0) return Predict(point, {});
-    return Predict(point, [this, &point, rivals = Rivals()](const json& job) {
-      return !HasLost(point, job, rivals);
-    });
-  }
-
-  // Returns whether a job that runs, or is over soon, is one of a point that has lost.
-  bool HasLost(const Point& point, const json& job, const Rows& rivals) const {
-    const double measured = NumberAt(job, {"status", "prediction", "measuredIterations"});
-    const double wanted = NumberAt(job, {"status", "progress", "of"});
-    const bool is_looked_at = measured >= static_cast<double>(spec_.look_iterations) &&
-                              NumberAt(job, {"status", "progress", "iteration"}) < wanted;
-    if (!is_looked_at || PhaseOf(job) != "Running") return false;
-    return LossOf(spec_, controller::search::PartialRowOf(point, job, spec_), rivals).has_value();
-  }
-
-  // `goes_on`: Replays::Predict's.
-  Result<void> Predict(const Point& point, const std::function<bool(const json& job)>& goes_on) {
-    const std::int64_t begin_ns = clock_.MonotonicNs();
-    const auto predicted = runner_.Predict(point.job, goes_on);
-    json row;
-    if (predicted) {
-      const std::string phase = PhaseOf(predicted->job);
-      if (phase == "Running") {
-        row = controller::search::PartialRowOf(point, predicted->job, spec_);
-      } else if (phase != "Complete" && phase != "Failed") {
-        return Fail(ErrorCode::kUnavailable, StrCat(point.name, " ended as ", phase,
-                                                    "; the same command goes on with the search"));
-      } else {
-        row = controller::search::RowOf(point, predicted->job, spec_);
-      }
-      if (predicted->replayed) row["replayed"] = true;
-    } else if (predicted.error().code == ErrorCode::kInvalidArgument) {
-      Point refused = point;
-      refused.problems = {{"", predicted.error().message}};
-      row = controller::search::RefusedRowOf(refused);
-    } else {
-      return std::unexpected(predicted.error());
-    }
-    row["spentSeconds"] = static_cast<double>(clock_.MonotonicNs() - begin_ns) * 1e-9;
-    if (auto added = log_.Add(row); !added) return added;
-    Count(row);
-    return {};
-  }
-
-  const SearchSpec& spec_;
-  const Grid& grid_;
-  const std::string folder_;
-  PointRunner runner_;
-  ResultsLog log_;
-  base::SystemClock clock_;
-  std::size_t tried_ = 0;
-  double spent_seconds_ = 0;
 };
 
 Result<json> ReadDocument(const std::string& file) {

@@ -289,9 +289,7 @@ void ReadBudget(Fields* fields, SearchSpec* spec) {
   spec->wall_seconds_max =
       static_cast<std::uint64_t>(budget->Integer("wallSeconds", {1, 1'000'000'000}, 0));
   spec->look_iterations = static_cast<std::size_t>(budget->Integer("look", {1, 100'000}, 0));
-  if (budget->Has("parallel")) {
-    budget->Report("parallel", "is not supported yet: points run one after another");
-  }
+  spec->parallel = static_cast<std::size_t>(budget->Integer("parallel", {1, 64}, 1));
   budget->Finish();
 }
 

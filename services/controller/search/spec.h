@@ -50,6 +50,7 @@ struct SearchSpec {
   sweep::Prices prices;
   std::size_t points_max = 0;          // Budget; 0: none.
   std::uint64_t wall_seconds_max = 0;  // The same, of points that are over.
+  std::size_t parallel = 1;            // Points that run at a time.
   bool may_replay = true;              // Where a recording answers for a point.
   // Measured iterations after which a job is ended whose point has lost; 0: none is.
   std::size_t look_iterations = 0;
