@@ -3,12 +3,13 @@
 
     extend.py SHORT.yaml WHOLE.yaml --sequences 2048 [--only NAME=VALUE ...] [--folder WHOLE.search]
 
-A step that accumulates gradients gets longer by the same time for each further micro-batch, once its pipeline is full. Both
-documents have the parameters tp, pp and micro; SHORT.yaml has also `sequences`, those of a step. For each layout that WHOLE.yaml
-does not cut and has no row of, SHORT.yaml is asked for 2 * pp and 4 * pp micro-batches, but at least 2 and 4. The line
-through both gives the whole step's time, with the widest relative band of the two and of their difference, and the second
-one's peak of memory. Their rows in the search's table are marked as told. A layout that runs out of memory in a short step does so in a whole one. One
-whose whole step has no more micro-batches than that is predicted whole. Exit status 1: a layout had no answer.
+A step that accumulates gradients gets longer by the same time for each further micro-batch, once its pipeline is full.
+Both documents have the parameters tp, pp and micro; SHORT.yaml has also `sequences`, those of a step. For each layout
+that WHOLE.yaml does not cut and has no row of, SHORT.yaml is asked for 2 * pp and 4 * pp micro-batches, but at least 2
+and 4. The line through both gives the whole step's time, with the widest relative band of the two and of their
+difference, and the second one's peak of memory. Their rows in the search's table are marked as told. A layout that
+runs out of memory in a short step does so in a whole one. One whose whole step has no more micro-batches than that is
+predicted whole. Exit status 1: a layout had no answer.
 """
 
 import argparse
@@ -108,7 +109,9 @@ def main():
     flags = parser.parse_args()
     only = {name: read_value(value) for name, _, value in (word.partition("=") for word in flags.only)}
     space = json.loads(subprocess.check_output(["eidolon", "search", "-f", flags.whole, "space"]))["space"]
-    known = read_journal(pathlib.Path(flags.folder or pathlib.Path(flags.whole).with_suffix(".search")) / "results.jsonl")
+    known = read_journal(
+        pathlib.Path(flags.folder or pathlib.Path(flags.whole).with_suffix(".search")) / "results.jsonl"
+    )
     short, asked = Asker(flags.short, None), Asker(flags.whole, flags.folder)
     teller = Asker(flags.whole, flags.folder, "tell")
     status = 0
