@@ -183,13 +183,14 @@ def change_since(git, base, why):
 
 def without_a_base(git, why, again):
     """The change for parts that have passed nowhere: that of the last eight hours before HEAD. Those that build again take
-    the newest commit as the change: they run most of what the release build runs, and take longest with cold caches."""
+    the newest commit as the change: they run most of what the release build runs, and take longest with cold caches. The
+    sample is one group, whatever number of commits that is: no run before has left the others to this one."""
     base = git.line("rev-parse", "--verify", "HEAD^") if again else git.a_working_day_before()
     if base is None:
         return Change(everything=True, sentence=f"{why}: everything counts as changed")
     what = f"what {git.head()[:12]} changes" if again else "what the last eight hours have changed"
     change = change_since(git, base, what)
-    change.groups = change.groups or groups_of(git, base, {"changed"})
+    change.groups = newest_groups(git)
     change.sentence = f"{why}: {what} ({len(change.paths)} files), and {write_groups(change.groups)}"
     return change
 

@@ -190,7 +190,7 @@ def test_without_a_base_the_last_eight_hours_count(repository):
     found, again = repository.find()
 
     assert found.paths == {"shim/b.cc", "shim/c.cc"}
-    assert found.groups == {2, 3}
+    assert found.groups == {3}
     assert "no ancestor has passed here: what the last eight hours have changed (2 files)" in found.sentence
     assert again.paths == {"shim/c.cc"}
 
