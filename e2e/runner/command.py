@@ -133,7 +133,8 @@ class Run:
 
     def finish(self, ended):
         name = ended.part.name
-        self.limit.learn(self.schedule.running[name][0].seconds, ended.seconds)
+        if not name.startswith("build-"):  # A build tells of the compiler's cache.
+            self.limit.learn(self.schedule.running[name][0].seconds, ended.seconds)
         dropped = self.schedule.ended(name, ended.good)
         if ended.good:
             self.made(name)
@@ -244,7 +245,10 @@ def expect_shares(chosen, parts, seconds):
                 share = programs.share(part.name, known, seconds.get(part.name, {}))
             except (OSError, subprocess.CalledProcessError):
                 return  # A build that was interrupted: its tests are not known.
-            chosen.choices[part.name] = choice if share is None else dataclasses.replace(choice, share=share)
+            if share is not None:
+                # Also of a few programs, a build compiles most libraries.
+                least = 0.5 if part.name.startswith("build-") and share > 0 else 0
+                chosen.choices[part.name] = dataclasses.replace(choice, share=max(share, least))
 
 
 def print_plan(run, choices, parts):

@@ -243,6 +243,18 @@ def test_parts_of_programs_are_expected_to_take_as_long_as_their_chosen_tests(mo
     assert shares(lambda *_: None) == shares(fails) == [0.25, 0.25]
 
 
+def test_a_build_of_few_programs_is_expected_to_take_half_of_all(monkeypatch):
+    [build] = [part for part in parts.all_parts() if part.name == "build-asan"]
+
+    def share(known):
+        chosen = command.Chosen({"build-asan": Choice("", 0.25)}, [], {"again": {}})
+        monkeypatch.setattr(command.programs, "share", lambda *_: known)
+        command.expect_shares(chosen, [build], {})
+        return chosen.choices["build-asan"].share
+
+    assert (share(0.1), share(0.7), share(0.0)) == (0.5, 0.7, 0.0)
+
+
 def test_results_and_seconds_become_history():
     run([shell("unit", "echo 'ok   one 0.5 s'; echo 'FAIL two'; echo 1 passed, 1 failed; exit 1")])
 
