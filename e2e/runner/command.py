@@ -133,7 +133,7 @@ class Run:
 
     def finish(self, ended):
         name = ended.part.name
-        if not name.startswith("build-"):  # A build tells of the compiler's cache.
+        if not name.startswith("build-"):  # How long a build takes depends on the compiler's cache.
             self.limit.learn(self.schedule.running[name][0].seconds, ended.seconds)
         dropped = self.schedule.ended(name, ended.good)
         if ended.good:

@@ -72,7 +72,8 @@ Followed FollowOrInterrupt(const Client& client, const FollowOptions& options, T
     follower.join();
     return {std::move(*result)};
   }
-  Result<json> partial = base::Fail(base::ErrorCode::kUnavailable, "interrupted twice");
+  Result<json> partial =
+      base::Fail(base::ErrorCode::kUnavailable, "the job's last status could not be read");
   (void)embedded->Stop([&] {
     partial = client.SendForJson({.method = "GET", .path = JobPath("default", options.name)});
   });

@@ -40,7 +40,7 @@ parser.add_argument("--words", type=int, default=128_000)
 parser.add_argument("--steps", type=int, default=1, help="behind a short first one, which makes the optimizer's state")
 flags = parser.parse_args()
 
-# FlashAttention 1 has no wheel for this PyTorch: its memory-efficient kernel, of the same time, stands in.
+# FlashAttention 1 has no wheel for this PyTorch. PyTorch's memory-efficient kernel stands in, whose speed may differ.
 BACKENDS = {"flash1": SDPBackend.EFFICIENT_ATTENTION, "flash2": SDPBackend.FLASH_ATTENTION}
 
 
